@@ -193,6 +193,10 @@ fn copy_calls(
             (row.chat, _) = core.chat(&chat, &row.principal)?;
             core.count_fences(row.chat, i64::from(row.state == CallState::Tombstone))?;
         }
+        if row.state == CallState::Running {
+            // The witness of the new store names it, so that the next host takes it over.
+            core.begun.get_or_insert_default().push(row.key);
+        }
         core.copy(row)?;
         recovered.calls += 1;
     }

@@ -299,6 +299,24 @@ async fn a_recovery_keeps_every_id() {
     }
 }
 
+/// The call is not among the last of the table, so only the witness of the new store can name it.
+#[tokio::test]
+async fn a_call_that_ran_is_found_after_a_recovery() {
+    let base = scratch();
+    let (state, killed) = (base.path().join("state"), base.path().join("killed"));
+    let store = open(&state, Durability::Host).unwrap();
+    store.begin(call("c", "running")).await.unwrap();
+    for number in 0..600 {
+        store.end(ended("c", &number.to_string())).await.unwrap();
+    }
+    settle(&store);
+    copy(&state, &killed);
+    let directory = StateDir::open(&killed).unwrap();
+    Sqlite::recover(&directory, Durability::Host).unwrap();
+    let store = open(&killed, Durability::Host).unwrap();
+    assert_eq!(store.interrupt().await.unwrap().len(), 1);
+}
+
 /// The other sessions continue, and no client gets into the chat of another client.
 #[tokio::test]
 async fn a_damaged_session_hides_no_other() {
