@@ -56,6 +56,9 @@ pub use recover::Recovered;
 /// The name of the database file in the state directory.
 const FILE: &str = "store.db";
 
+/// The most processes of one change that are staged. More of them are committed at once, in one transaction.
+const MANY: usize = 16;
+
 /// How long a connection waits for a lock that another connection has.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -386,10 +389,11 @@ impl Store for Sqlite {
                 |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
             let staging = shared.writer.staging();
             let not_staged = || staging?.lock().look_up(&chat, &call);
-            let found = not_staged().or_else(|| {
-                shared.writer.flush();
-                not_staged()
-            });
+            let mut found = not_staged();
+            if found.is_none() && staging.is_some() {
+                shared.writer.flush_soon().await;
+                found = not_staged();
+            }
             let found = found
                 .or_else(|| shared.writer.soon(|core| look_up(&core.connection)))
                 .unwrap_or_else(|| shared.readers.read(look_up));
@@ -428,6 +432,9 @@ impl Store for Sqlite {
 
     fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
         let stage = |staging: &mut Staging, processes: &Vec<Process>| {
+            if processes.len() > MANY {
+                return None;
+            }
             let mut staged = processes.iter().map(|one| staging.put_process(one, false));
             staged.all(|staged| staged.is_some()).then_some(())
         };
@@ -498,3 +505,6 @@ impl Store for Sqlite {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,17 @@ pub(super) fn find(
     chat: &str,
     call: &str,
 ) -> Result<Option<CallRow>, Fault> {
+    match find_now(connection, chat, call) {
+        // Between the two statements, another connection may have changed the call. One transaction sees one state of it.
+        Err(fault) if fault.is_damage() && connection.is_autocommit() => {
+            find_now(&*connection.unchecked_transaction()?, chat, call)
+        }
+        found => found,
+    }
+}
+
+/// Looks a call up as [`find`] does.
+fn find_now(connection: &Connection, chat: &str, call: &str) -> Result<Option<CallRow>, Fault> {
     const NUMBERS: &str = "SELECT (SELECT seq FROM calls INDEXED BY calls_key WHERE key = ?1), \
          (SELECT seq FROM calls INDEXED BY calls_name WHERE chat = (SELECT no FROM chats WHERE name = ?2) AND call = ?3)";
     let key = key(chat, call);
@@ -52,12 +63,17 @@ pub(super) fn look_up(
         Ok(row) => Ok(row.map(CallRow::into_call).transpose()?),
         Err(fault) if fault.is_damage() => {
             metrics.damage(&fault);
-            let mut row = CallRow::new(0, 0, call.as_str(), [0; 16]);
-            row.name = Some(chat.to_string());
-            Ok(Some(row.into_call()?))
+            unknown(chat, call).map(Some)
         }
         Err(fault) => Err(fault),
     }
+}
+
+/// Returns a call of which nothing can be said.
+pub(super) fn unknown(chat: &ChatId, call: &CallId) -> Result<Call, Fault> {
+    let mut row = CallRow::new(0, 0, call.as_str(), [0; 16]);
+    row.name = Some(chat.to_string());
+    Ok(row.into_call()?)
 }
 
 impl Core {

@@ -19,9 +19,6 @@ use super::writer::Job;
 /// The size of the log in bytes at which it is emptied.
 const LOG: u64 = 32 << 20;
 
-/// How many commits pass between two looks at the size of the log.
-const LOOK: u64 = 32;
-
 /// How many calls of each chat run.
 pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
 
@@ -94,7 +91,6 @@ pub(super) struct Core {
     /// Whether there was a sweep since the start.
     pub(super) has_swept: bool,
     effects: Vec<Effect>,
-    commits: u64,
     /// Asks for the log to be emptied, until the store is closed.
     full: Option<SyncSender<()>>,
 }
@@ -121,7 +117,6 @@ impl Core {
             touched: HashMap::new(),
             has_swept: false,
             effects: Vec::new(),
-            commits: 0,
             full: Some(full),
         }
     }
@@ -251,9 +246,7 @@ impl Core {
         self.metrics
             .open
             .store(self.open.len() as u64, Ordering::Relaxed);
-        self.commits += 1;
-        if self.commits.is_multiple_of(LOOK)
-            && super::log_bytes(&self.path) > LOG
+        if super::log_bytes(&self.path) > LOG
             && let Some(full) = &self.full
         {
             // If it was asked for already, that is enough.

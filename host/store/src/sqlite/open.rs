@@ -51,9 +51,7 @@ pub(super) fn open(
         false => None,
     };
     core.empty_log()?;
-    for name in stage_file::FILES {
-        directory.remove(name)?;
-    }
+    staged.remove(directory)?;
     Ok(core)
 }
 
@@ -164,19 +162,22 @@ fn create_if_missing(directory: &StateDir, path: &Path) -> Result<(), Fault> {
 /// shorter store.
 pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault> {
     let log = log_bytes(path);
+    let is_left = || -> std::io::Result<bool> {
+        Ok(log > 0 || Witness::is_there(directory)? || stage_file::are_there(directory)?)
+    };
     let Some(mut file) = directory.open_file(FILE)? else {
-        return match Witness::is_there(directory)? || log > 0 {
+        return match is_left()? {
             true => Err(Fault::Torn(
-                "the file is missing, but its witness or its log exists",
+                "the file is missing, but its witness, its log or staged changes exist",
             )),
             false => Ok(false),
         };
     };
     let length = file.metadata()?.len();
     if length == 0 {
-        return match Witness::is_there(directory)? || log > 0 {
+        return match is_left()? {
             true => Err(Fault::Torn(
-                "the file is empty, but its witness or its log is not",
+                "the file is empty, but its witness, its log or staged changes are not",
             )),
             false => Ok(false),
         };

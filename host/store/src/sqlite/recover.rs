@@ -109,6 +109,8 @@ fn rebuild(
             Err(fault) if rows_lost || !fault.is_damage() => return Err(fault),
             keys => keys.unwrap_or_default(),
         };
+        recovered.is_complete = copy_rest(&old, core)?;
+        // The staged changes are later than the rows.
         core.replay_each(staged)?;
         for key in keys.iter().chain(begun) {
             if !is_known(&core.connection, key)? {
@@ -116,7 +118,6 @@ fn rebuild(
                 recovered.unknown += 1;
             }
         }
-        recovered.is_complete = copy_rest(&old, core)?;
         Ok(())
     })?;
     core.empty_log()?;
@@ -191,6 +192,10 @@ fn copy_calls(
         if let Ok(chat) = name.parse() {
             (row.chat, _) = core.chat(&chat, &row.principal)?;
             core.count_fences(row.chat, i64::from(row.state == CallState::Tombstone))?;
+        }
+        if row.state == CallState::Running {
+            // The witness of the new store names it, so that the next host takes it over.
+            core.begun.get_or_insert_default().push(row.key);
         }
         core.copy(row)?;
         recovered.calls += 1;

@@ -9,6 +9,9 @@ use super::stage_file::{Change, Staged};
 use super::staging::{Batch, StagedCall, StagedProcess};
 use super::witness::Key;
 
+/// The failures after which the rest of a batch is left for later: the disk takes nothing, and callers wait meanwhile.
+const TRIES: usize = 16;
+
 /// The changes of a batch that were not committed.
 #[derive(Debug, Default)]
 pub(super) struct Uncommitted {
@@ -16,6 +19,8 @@ pub(super) struct Uncommitted {
     pub(super) left: Batch,
     /// The calls that cannot be stored, because the database is damaged.
     pub(super) lost: Vec<Key>,
+    /// Whether some change, of a call or of a process, cannot be stored for that reason.
+    pub(super) has_damage: bool,
     /// Why the first of the changes in `left` failed.
     pub(super) fault: Option<Fault>,
 }
@@ -25,10 +30,9 @@ impl Core {
     /// finds no room takes no other call with it.
     pub(super) fn commit_staged(&mut self, batch: &Batch) -> Uncommitted {
         let calls = batch.calls();
-        let changes = calls.len() + batch.processes.len();
         self.metrics
             .changes
-            .fetch_add(changes as u64, Ordering::Relaxed);
+            .fetch_add(batch.len() as u64, Ordering::Relaxed);
         let together = self.transact(|core| {
             let mut staged = calls.iter();
             staged.try_for_each(|(_, call)| core.store_call(call))?;
@@ -40,12 +44,17 @@ impl Core {
             return uncommitted;
         }
         for (key, call) in calls {
+            if uncommitted.left.len() >= TRIES {
+                uncommitted.left.add_call(*key, call.clone());
+                continue;
+            }
             let Err(fault) = self.transact(|core| core.store_call(call)) else {
                 continue;
             };
             self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             if fault.is_damage() {
                 self.metrics.damage(&fault);
+                uncommitted.has_damage = true;
                 uncommitted.lost.push(*key);
             } else {
                 uncommitted.left.add_call(*key, call.clone());
@@ -53,12 +62,17 @@ impl Core {
             }
         }
         for process in &batch.processes {
+            if uncommitted.left.len() >= TRIES {
+                uncommitted.left.processes.push(process.clone());
+                continue;
+            }
             let Err(fault) = self.transact(|core| core.store_process(process)) else {
                 continue;
             };
             self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             if fault.is_damage() {
                 self.metrics.damage(&fault);
+                uncommitted.has_damage = true;
             } else {
                 uncommitted.left.processes.push(process.clone());
                 uncommitted.fault.get_or_insert(fault);
@@ -133,3 +147,6 @@ impl Core {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -42,36 +42,52 @@ pub(super) struct Staged {
     pub(super) changes: Vec<Change<'static>>,
     /// Whether a record is damaged, or ends too early.
     pub(super) is_damaged: bool,
+    /// The numbers of the changes.
+    numbers: Vec<u64>,
+    /// The names of the files, with that of the later changes last.
+    names: Vec<&'static str>,
 }
 
 impl Staged {
     /// Reads both files. Damaged records are left out.
     pub(super) fn read(directory: &StateDir) -> io::Result<Self> {
-        let (mut records, are_whole) = read_all(directory)?;
+        let mut staged = Self::default();
+        let mut records = Vec::new();
+        let mut files = Vec::new();
+        for name in FILES {
+            let bytes = directory.read(name, u64::MAX)?.unwrap_or_default();
+            staged.is_damaged |= !read_records(&bytes, &mut records);
+            files.push((records.last().map(|(number, _)| *number), name));
+        }
+        files.sort_unstable();
+        staged.names = files.into_iter().map(|(_, name)| name).collect();
         records.sort_unstable_by_key(|(number, _)| *number);
-        Ok(Self {
-            changes: records.into_iter().map(|(_, change)| change).collect(),
-            is_damaged: !are_whole,
-        })
+        staged.numbers = records.iter().map(|(number, _)| *number).collect();
+        staged.changes = records.into_iter().map(|(_, change)| change).collect();
+        Ok(staged)
     }
 
     /// Waits until the host that uses the directory has committed the changes that are staged now. It does so every 0.1 s; if it does
     /// not within 2 s, it cannot, and the wait ends.
     pub(super) fn wait_until_committed(directory: &StateDir) -> io::Result<()> {
         const PAUSE: Duration = Duration::from_millis(10);
-        let newest = read_all(directory)?
-            .0
-            .into_iter()
-            .map(|(number, _)| number)
-            .max();
+        let newest = Self::read(directory)?.numbers.last().copied();
         for _ in 0..200 {
-            let (left, _) = read_all(directory)?;
-            if !left.iter().any(|(number, _)| Some(*number) <= newest) {
+            let left = Self::read(directory)?.numbers;
+            if left.first().is_none_or(|oldest| Some(*oldest) > newest) {
                 break;
             }
             std::thread::sleep(PAUSE);
         }
         Ok(())
+    }
+
+    /// Removes the files, of which the database has all changes. If the host is killed meanwhile, the later changes are left: the earlier
+    /// ones alone would undo them.
+    pub(super) fn remove(&self, directory: &StateDir) -> io::Result<()> {
+        self.names
+            .iter()
+            .try_for_each(|name| directory.remove(name))
     }
 
     /// Returns the keys of the calls.
@@ -87,14 +103,16 @@ impl Staged {
     }
 }
 
-/// Returns the records of both files with their numbers, and whether all of them are whole.
-fn read_all(directory: &StateDir) -> io::Result<(Vec<(u64, Change<'static>)>, bool)> {
-    let (mut records, mut are_whole) = (Vec::new(), true);
+/// Returns whether there are staged changes.
+pub(super) fn are_there(directory: &StateDir) -> io::Result<bool> {
     for name in FILES {
-        let bytes = directory.read(name, u64::MAX)?.unwrap_or_default();
-        are_whole &= read_records(&bytes, &mut records);
+        if let Some(file) = directory.open_file(name)?
+            && file.metadata()?.len() > 0
+        {
+            return Ok(true);
+        }
     }
-    Ok((records, are_whole))
+    Ok(false)
 }
 
 /// Adds the records of a file, with their numbers. Returns whether all of them are whole.
@@ -188,3 +206,6 @@ impl StageFile {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,10 +13,11 @@ use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::StateDir;
 
-use super::calls::{find, look_up};
+use super::calls::{find, look_up, unknown};
 use super::clock::{Clock, Moment};
 use super::core::Metrics;
 use super::fault::Fault;
+use super::stage_commit::Uncommitted;
 use super::stage_file::{Change, FILES, StageFile};
 use super::witness::{Key, Witness, key};
 use crate::{Begun, Call, CallState, EndedCall, NewCall, Process};
@@ -24,8 +25,8 @@ use crate::{Begun, Call, CallState, EndedCall, NewCall, Process};
 /// The size in bytes from which an outcome is committed at once, because it would be written twice otherwise.
 const LARGE: usize = 64 << 10;
 
-/// The bytes of staged outcomes and arguments at which they are committed.
-const FULL: usize = 4 << 20;
+/// The bytes of staged outcomes and arguments beyond which a change waits for their commit.
+pub(super) const FULL: usize = 4 << 20;
 
 /// The most ids that are remembered because the database does not have them.
 const ABSENT: usize = 1024;
@@ -65,6 +66,11 @@ impl Batch {
         self.calls.is_empty() && self.processes.is_empty()
     }
 
+    /// Returns how many calls and processes are staged.
+    pub(super) fn len(&self) -> usize {
+        self.calls.len() + self.processes.len()
+    }
+
     /// Returns the calls, in the order of their first changes.
     pub(super) fn calls(&self) -> Vec<(&Key, &StagedCall)> {
         let mut calls: Vec<_> = self.calls.iter().collect();
@@ -89,6 +95,23 @@ impl Batch {
     }
 }
 
+/// Commits the staged changes, as far as the database takes them. Others can be staged meanwhile, and may be left. Returns why a change
+/// was not committed.
+pub(super) fn commit(
+    staging: &Mutex<Staging>,
+    mut commit: impl FnMut(&Batch) -> Uncommitted,
+) -> Option<Fault> {
+    // The first batch may be one that could not be committed before. Under load, there would always be another.
+    for _ in 0..2 {
+        let batch = staging.lock().take()?;
+        let uncommitted = commit(&batch);
+        if let Some(fault) = staging.lock().settle(uncommitted) {
+            return Some(fault);
+        }
+    }
+    None
+}
+
 /// The changes that the database does not have yet.
 #[derive(Debug)]
 pub(super) struct Staging {
@@ -106,6 +129,8 @@ pub(super) struct Staging {
     absent: HashSet<Key>,
     /// Calls that the database did not take because it is damaged.
     lost: HashSet<Key>,
+    /// Whether the database did not take a change because it is damaged. From then on, changes go to the database at once.
+    has_damage: bool,
     witness: Arc<Mutex<Witness>>,
     clock: Clock,
     /// The connection for lookups, until the store is closed.
@@ -134,6 +159,7 @@ impl Staging {
             has_failed: false,
             absent: HashSet::new(),
             lost: HashSet::new(),
+            has_damage: false,
             witness,
             clock,
             reader: Some(reader),
@@ -147,7 +173,7 @@ impl Staging {
         if self.lost.contains(&key) {
             return Some(Begun::Unknown);
         }
-        if self.has_failed || self.has(&key) || !self.is_absent(call, &key) {
+        if !self.may_stage() || self.has(&key) || !self.is_absent(call, &key) {
             return None;
         }
         self.append(&Change::Begin(Cow::Borrowed(call)))?;
@@ -161,7 +187,7 @@ impl Staging {
     /// Stages the end of a call, or returns `None`.
     pub(super) fn end(&mut self, ended: &EndedCall) -> Option<()> {
         let key = key(ended.call.chat.as_str(), ended.call.call.as_str());
-        if self.has_failed || ended.outcome.len() > LARGE || self.lost.contains(&key) {
+        if !self.may_stage() || ended.outcome.len() > LARGE {
             return None;
         }
         self.append(&Change::End(Cow::Borrowed(ended)))?;
@@ -177,21 +203,24 @@ impl Staging {
             true => Change::AddProcess(Cow::Borrowed(process)),
             false => Change::UpdateProcess(Cow::Borrowed(process)),
         };
-        if self.has_failed {
+        if !self.may_stage() {
             return None;
         }
         self.append(&change)?;
         let process = process.clone();
         let staged = &mut self.waiting.processes;
         match staged.iter_mut().find(|one| one.process.id == process.id) {
-            Some(one) => one.process = process,
+            Some(one) => {
+                one.process = process;
+                one.is_new |= is_new;
+            }
             None => staged.push(StagedProcess { process, is_new }),
         }
         Some(())
     }
 
     /// Looks a call up; `None` if it is staged, so that the database has to take it first. A call that the database did not take is
-    /// returned as it is staged.
+    /// returned as it is staged, and as unknown if it is lost.
     pub(super) fn look_up(
         &mut self,
         chat: &ChatId,
@@ -203,6 +232,9 @@ impl Staging {
         }
         let found = look_up(self.reader.as_ref()?, &self.metrics, chat, call);
         if let Ok(None) = found {
+            if self.lost.contains(&key) {
+                return Some(unknown(chat, call).map(Some));
+            }
             if self.absent.len() >= ABSENT {
                 self.absent.clear();
             }
@@ -216,9 +248,15 @@ impl Staging {
         self.absent.clear();
     }
 
-    /// Returns the keys of the calls that the database does not have yet.
+    /// Returns the keys of the calls that the database does not have yet, or did not take.
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.batches().flat_map(|batch| batch.calls.keys().copied())
+        let staged = self.batches().flat_map(|batch| batch.calls.keys());
+        staged.chain(&self.lost).copied()
+    }
+
+    /// Returns whether no change waits for a commit that has yet to begin.
+    pub(super) fn is_idle(&self) -> bool {
+        self.waiting.is_empty()
     }
 
     /// Returns whether nothing is staged.
@@ -226,7 +264,7 @@ impl Staging {
         self.waiting.is_empty() && self.committing.is_none()
     }
 
-    /// Returns whether so much is staged that callers should commit it.
+    /// Returns whether so much is staged that it should be committed now.
     pub(super) fn is_full(&self) -> bool {
         self.waiting.bytes > FULL
     }
@@ -245,24 +283,32 @@ impl Staging {
         self.committing.clone()
     }
 
-    /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost.
-    pub(super) fn settle(&mut self, left: Batch, lost: impl IntoIterator<Item = Key>) {
-        self.lost.extend(lost);
+    /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost: only the witness still names them.
+    pub(super) fn settle(&mut self, uncommitted: Uncommitted) -> Option<Fault> {
+        let left = uncommitted.left;
+        self.has_damage |= uncommitted.has_damage;
+        self.lost.extend(uncommitted.lost);
         self.has_failed = !left.is_empty();
         if self.has_failed {
             self.committing = Some(Arc::new(left));
-            return;
+            return uncommitted.fault;
         }
         self.committing = None;
         let committed = self.files.get_mut(1 - self.current);
         if let Some(Err(error)) = committed.map(StageFile::clear) {
             tracing::warn!(%error, "a file of staged changes cannot be emptied: the next start goes through its changes again");
         }
+        None
     }
 
     /// Ends the lookups, because the store is being closed.
     pub(super) fn close(&mut self) {
         self.reader = None;
+    }
+
+    /// Returns whether a change may be staged. Otherwise, its caller waits for the database, and learns whether the change is stored.
+    fn may_stage(&self) -> bool {
+        !self.has_failed && !self.has_damage && !self.is_full()
     }
 
     fn batches(&self) -> impl Iterator<Item = &Batch> {
@@ -321,3 +367,6 @@ impl Staging {
         file.append(number, change).ok()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 use super::Durability;
 use super::core::{Core, Metrics};
 use super::fault::Fault;
-use super::staging::Staging;
+use super::staging::{self, Staging};
 
 /// The most changes of one transaction.
 pub(super) const BATCH: usize = 256;
@@ -150,12 +150,12 @@ impl Writer {
     /// Stages a change, if this store stages changes. Returns the answer; `None` if the caller has to make the change.
     pub(super) fn stage<T>(&self, stage: impl FnOnce(&mut Staging) -> Option<T>) -> Option<T> {
         let mut staging = self.staging()?.lock();
-        let was_empty = staging.is_empty();
+        let was_idle = staging.is_idle();
         let staged = stage(&mut staging);
-        let (is_first, is_full) = (was_empty && !staging.is_empty(), staging.is_full());
+        let (is_first, is_full) = (was_idle && !staging.is_idle(), staging.is_full());
         drop(staging);
-        if is_full {
-            self.flush();
+        if is_full && staged.is_some() {
+            self.wake(Wake::Now);
         } else if is_first {
             self.wake(Wake::Staged);
         }
@@ -177,6 +177,12 @@ impl Writer {
         }
     }
 
+    /// Commits the staged changes as [`Writer::flush`] does. A task that waits does not block its thread.
+    pub(super) async fn flush_soon(&self) {
+        // If the changes could not be committed, they are still staged.
+        _ = self.make(|_| Ok(())).await;
+    }
+
     /// Does something with the connection alone, and then the changes that have come meanwhile. The database has all changes that were
     /// staged before, as far as it takes them.
     pub(super) fn alone<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
@@ -188,22 +194,10 @@ impl Writer {
         done
     }
 
-    /// Commits the staged changes, as far as the database takes them. Others can be staged meanwhile.
-    fn commit_staged(&self, core: &mut Core) {
-        let Some(staging) = &self.staging else {
-            return;
-        };
-        loop {
-            let Some(batch) = staging.lock().take() else {
-                return;
-            };
-            let uncommitted = core.commit_staged(&batch);
-            let mut staging = staging.lock();
-            staging.settle(uncommitted.left, uncommitted.lost);
-            if staging.has_failed() {
-                return;
-            }
-        }
+    /// Commits the staged changes, as far as the database takes them. Others can be staged meanwhile. Returns why a change was not
+    /// committed.
+    fn commit_staged(&self, core: &mut Core) -> Option<Fault> {
+        staging::commit(self.staging()?, |batch| core.commit_staged(batch))
     }
 
     /// Does something with the connection if it is free soon: most transactions take less than [`SOON`].
@@ -268,21 +262,18 @@ impl Writer {
     /// Commits jobs. They see all staged changes, and nothing is staged meanwhile: a job may decide about a call because the database
     /// does not have it.
     fn run(&self, core: &mut Core, jobs: Vec<Box<dyn Job>>) {
-        // Most staged changes are committed while others can be staged.
-        self.commit_staged(core);
         let Some(staging) = self.staging() else {
             return core.run(jobs);
         };
+        // Most staged changes are committed while others can be staged.
+        let mut fault = self.commit_staged(core);
         let mut staging = staging.lock();
         staging.forget_absent();
-        let mut fault = None;
-        while let Some(batch) = staging.take() {
+        while fault.is_none()
+            && let Some(batch) = staging.take()
+        {
             let uncommitted = core.commit_staged(&batch);
-            staging.settle(uncommitted.left, uncommitted.lost);
-            fault = uncommitted.fault;
-            if fault.is_some() {
-                break;
-            }
+            fault = staging.settle(uncommitted);
         }
         let Some(fault) = fault else {
             return core.run(jobs);

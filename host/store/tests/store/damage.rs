@@ -238,6 +238,18 @@ async fn what_the_log_has_lost_is_unknown() {
     );
 }
 
+/// Of the files of a store, only the staged changes are left.
+#[test]
+fn staged_changes_alone_are_not_a_new_store() {
+    let base = scratch();
+    let (killed, _) = killed_with_staged(base.path(), 120);
+    for name in ["store.db", "store.db-wal", "store.db-shm", "store.seen"] {
+        std::fs::remove_file(killed.join(name)).unwrap();
+    }
+    let error = open(&killed, Durability::Host).unwrap_err();
+    assert!(matches!(error, StoreError::Damaged { .. }));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_file_is_not_a_new_store() {
     let base = scratch();
@@ -285,6 +297,24 @@ async fn a_recovery_keeps_every_id() {
             .unwrap();
         assert_ne!(begun, Begun::New, "{number}");
     }
+}
+
+/// The call is not among the last of the table, so only the witness of the new store can name it.
+#[tokio::test]
+async fn a_call_that_ran_is_found_after_a_recovery() {
+    let base = scratch();
+    let (state, killed) = (base.path().join("state"), base.path().join("killed"));
+    let store = open(&state, Durability::Host).unwrap();
+    store.begin(call("c", "running")).await.unwrap();
+    for number in 0..600 {
+        store.end(ended("c", &number.to_string())).await.unwrap();
+    }
+    settle(&store);
+    copy(&state, &killed);
+    let directory = StateDir::open(&killed).unwrap();
+    Sqlite::recover(&directory, Durability::Host).unwrap();
+    let store = open(&killed, Durability::Host).unwrap();
+    assert_eq!(store.interrupt().await.unwrap().len(), 1);
 }
 
 /// The other sessions continue, and no client gets into the chat of another client.

@@ -83,6 +83,24 @@ async fn a_backup_is_a_store_as_it_was() {
     assert_eq!(copied.begin(call("c", "3")).await.unwrap(), Begun::New);
 }
 
+/// A killed host also leaves changes that the file lacks.
+#[tokio::test]
+async fn a_backup_at_rest_has_the_staged_changes() {
+    let base = tempfile::tempdir().unwrap();
+    let (state, said) = killed_with_staged(base.path(), 150);
+    assert_eq!(problems(&state), [""; 0]);
+    let other = base.path().join("other");
+    StateDir::open(&other).unwrap();
+    let copy = other.join("store.db");
+    file(&state, true).unwrap().backup(&copy).unwrap();
+    let store = open(&other, Durability::Host).unwrap();
+    for number in said.iter().filter_map(|line| line.strip_prefix("began ")) {
+        let chat = format!("chat-{}", number.parse::<usize>().unwrap() % 7);
+        let begun = store.begin(call(&chat, number)).await.unwrap();
+        assert_ne!(begun, Begun::New, "{number}");
+    }
+}
+
 /// When a backup replaces the files of a store, their witness still names the calls that only their log had.
 #[tokio::test]
 async fn a_backup_beside_its_witness_knows_what_began_later() {

@@ -19,6 +19,7 @@ mod host_state;
 mod lookup;
 mod many;
 mod sqlite;
+mod staging;
 mod suite;
 mod tombstones;
 mod values;
