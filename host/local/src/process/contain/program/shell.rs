@@ -61,7 +61,7 @@ pub(super) fn start(
         // while the shell shares the supervisor's memory.
         None if prepared.sandbox.has_ruleset() => {
             let started = sys::fork_sharing(shell);
-            // The shell has changed this for its own sake.
+            // The shell may have changed this for its own sake.
             nix::sys::prctl::set_dumpable(false)?;
             started?
         }
@@ -159,15 +159,20 @@ fn become_shell(
 
 /// Raises the score by which the kernel chooses a process to kill when memory runs out. If that fails, the command runs all the
 /// same.
-///
-/// The file belongs to root while a process is not dumpable. Other commands can read the memory of a dumpable process: here it
-/// is a copy of the supervisor's, and they could read the shell's as well.
 fn raise_oom_score(to: i32) {
-    _ = nix::sys::prctl::set_dumpable(true);
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .open("/proc/self/oom_score_adj");
+    let open = || {
+        let mut options = File::options();
+        options
+            .read(true)
+            .write(true)
+            .open("/proc/self/oom_score_adj")
+    };
+    // The file belongs to root while a process is not dumpable. Other commands can read the memory of a dumpable process, unless they
+    // are in a sandbox: here it is that of the supervisor, or a copy of it, and they could read the shell's as well.
+    let file = open().or_else(|_| {
+        _ = nix::sys::prctl::set_dumpable(true);
+        open()
+    });
     let Ok(mut file) = file else {
         return;
     };
