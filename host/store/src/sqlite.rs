@@ -46,7 +46,7 @@ use crate::{
 };
 use fault::Fault;
 use readers::Readers;
-use staging::Staging;
+use staging::{LookUp, Staging};
 use writer::Writer;
 
 pub use at_rest::AtRest;
@@ -387,16 +387,30 @@ impl Store for Sqlite {
             let shared = &self.shared;
             let look_up =
                 |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
-            let staging = shared.writer.staging();
-            let not_staged = || staging?.lock().look_up(&chat, &call);
-            let mut found = not_staged();
-            if found.is_none() && staging.is_some() {
-                shared.writer.flush_soon().await;
-                found = not_staged();
-            }
-            let found = found
-                .or_else(|| shared.writer.soon(|core| look_up(&core.connection)))
-                .unwrap_or_else(|| shared.readers.read(look_up));
+            let found = match shared.writer.staging() {
+                None => shared
+                    .writer
+                    .soon(|core| look_up(&core.connection))
+                    .unwrap_or_else(|| shared.readers.read(look_up)),
+                Some(staging) => {
+                    let key = witness::key(chat.as_str(), call.as_str());
+                    let mut way = staging.lock().look_up(&key);
+                    if matches!(way, LookUp::Flush) {
+                        shared.writer.flush_soon().await;
+                        way = staging.lock().look_up(&key);
+                    }
+                    // Other threads need the lock, and reading takes longer than anything that they do with it.
+                    match (way, shared.readers.read(look_up)) {
+                        (LookUp::Staged(staged), _) => Ok(Some(*staged)),
+                        (LookUp::Database(generation), Ok(None))
+                            if staging.lock().note_absent(key, generation) =>
+                        {
+                            calls::unknown(&chat, &call).map(Some)
+                        }
+                        (_, found) => found,
+                    }
+                }
+            };
             found.map_err(|fault| fault.into_store_error(&shared.path, "look a call up"))
         })
     }

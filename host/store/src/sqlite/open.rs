@@ -64,8 +64,7 @@ impl Core {
         }
         let staging = readers::open(&self.path).and_then(|reader| {
             let counted = (Arc::clone(&self.witness), self.clock.clone());
-            let metrics = Arc::clone(&self.metrics);
-            Ok(Staging::open(directory, reader, counted, metrics)?)
+            Ok(Staging::open(directory, reader, counted)?)
         });
         match staging {
             Ok(staging) => self.staging = Some(Arc::new(Mutex::new(staging))),

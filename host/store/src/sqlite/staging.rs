@@ -10,12 +10,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::state_dir::StateDir;
 
-use super::calls::{find, look_up, unknown};
+use super::calls::find;
 use super::clock::{Clock, Moment};
-use super::core::Metrics;
 use super::fault::Fault;
 use super::stage_commit::Uncommitted;
 use super::stage_file::{Change, FILES, StageFile};
@@ -112,6 +110,17 @@ pub(super) fn commit(
     None
 }
 
+/// How a call is to be looked up.
+#[derive(Debug)]
+pub(super) enum LookUp {
+    /// The call is staged, and the database did not take it.
+    Staged(Box<Call>),
+    /// The call is staged, and the database has to take it first.
+    Flush,
+    /// The call is not staged. The number says when that was found out.
+    Database(u64),
+}
+
 /// The changes that the database does not have yet.
 #[derive(Debug)]
 pub(super) struct Staging {
@@ -127,15 +136,16 @@ pub(super) struct Staging {
     has_failed: bool,
     /// Ids that were looked up and that the database does not have.
     absent: HashSet<Key>,
+    /// How often calls have become known to the database since the start, in any way.
+    generation: u64,
     /// Calls that the database did not take because it is damaged.
     lost: HashSet<Key>,
     /// Whether the database did not take a change because it is damaged. From then on, changes go to the database at once.
     has_damage: bool,
     witness: Arc<Mutex<Witness>>,
     clock: Clock,
-    /// The connection for lookups, until the store is closed.
+    /// The connection on which a beginning is looked up, until the store is closed.
     reader: Option<Connection>,
-    metrics: Arc<Metrics>,
 }
 
 impl Staging {
@@ -144,7 +154,6 @@ impl Staging {
         directory: &StateDir,
         reader: Connection,
         (witness, clock): (Arc<Mutex<Witness>>, Clock),
-        metrics: Arc<Metrics>,
     ) -> std::io::Result<Self> {
         let [one, other] = FILES;
         Ok(Self {
@@ -158,12 +167,12 @@ impl Staging {
             committing: None,
             has_failed: false,
             absent: HashSet::new(),
+            generation: 0,
             lost: HashSet::new(),
             has_damage: false,
             witness,
             clock,
             reader: Some(reader),
-            metrics,
         })
     }
 
@@ -219,32 +228,33 @@ impl Staging {
         Some(())
     }
 
-    /// Looks a call up; `None` if it is staged, so that the database has to take it first. A call that the database did not take is
-    /// returned as it is staged, and as unknown if it is lost.
-    pub(super) fn look_up(
-        &mut self,
-        chat: &ChatId,
-        call: &CallId,
-    ) -> Option<Result<Option<Call>, Fault>> {
-        let key = key(chat.as_str(), call.as_str());
-        if let Some(staged) = self.staged(&key) {
-            return self.has_failed.then_some(Ok(Some(staged)));
+    /// Says how a call is to be looked up.
+    pub(super) fn look_up(&self, key: &Key) -> LookUp {
+        match self.staged(key) {
+            Some(staged) if self.has_failed => LookUp::Staged(Box::new(staged)),
+            Some(_) => LookUp::Flush,
+            None => LookUp::Database(self.generation),
         }
-        let found = look_up(self.reader.as_ref()?, &self.metrics, chat, call);
-        if let Ok(None) = found {
-            if self.lost.contains(&key) {
-                return Some(unknown(chat, call).map(Some));
-            }
+    }
+
+    /// Notes that the database does not have a call, unless that may have changed since [`Staging::look_up`] gave this generation. Returns
+    /// whether the call is lost: then nothing can be said of it.
+    pub(super) fn note_absent(&mut self, key: Key, generation: u64) -> bool {
+        if self.lost.contains(&key) {
+            return true;
+        }
+        if generation == self.generation && !self.has(&key) {
             if self.absent.len() >= ABSENT {
                 self.absent.clear();
             }
             self.absent.insert(key);
         }
-        Some(found)
+        false
     }
 
     /// Forgets what was looked up, because the database is about to be changed in another way.
     pub(super) fn forget_absent(&mut self) {
+        self.generation += 1;
         self.absent.clear();
     }
 
@@ -286,6 +296,7 @@ impl Staging {
     /// Keeps what is left of the batch that was taken. Calls of which the database is damaged are lost: only the witness still names them.
     pub(super) fn settle(&mut self, uncommitted: Uncommitted) -> Option<Fault> {
         let left = uncommitted.left;
+        self.generation += 1;
         self.has_damage |= uncommitted.has_damage;
         self.lost.extend(uncommitted.lost);
         self.has_failed = !left.is_empty();
