@@ -5,6 +5,7 @@ use std::sync::mpsc::channel;
 use futures_util::poll;
 
 use super::*;
+use crate::{Begun, NewCall, Store};
 
 fn new_call(call: &str, arguments: usize) -> NewCall {
     NewCall {

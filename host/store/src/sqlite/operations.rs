@@ -1,0 +1,184 @@
+//! The operations of a store, on SQLite.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+
+use rusqlite::Connection;
+use toolhost_state::id::{CallId, ChatId};
+
+use super::core::Core;
+use super::readers::Readers;
+use super::staging::{LookUp, Staging};
+use super::{Sqlite, calls, chats, log_bytes, pages, records, session_row, sweep, witness};
+use crate::{
+    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+};
+
+/// The most processes of one change that are staged. More of them are committed at once, in one transaction.
+const MANY: usize = 16;
+
+impl Store for Sqlite {
+    fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
+        self.change_soon("begin a call", call, Staging::begin, |core, call| {
+            core.begin(call, core.clock.moment(), false)
+        })
+    }
+
+    fn end(&self, ended: EndedCall) -> Answer<'_, ()> {
+        self.change_soon("end a call", ended, Staging::end, |core, ended| {
+            core.end(ended, core.clock.moment())
+        })
+    }
+
+    fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
+        self.change("withdraw a call", move |core| core.withdraw(&chat, &call))
+    }
+
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer> {
+        self.change("cancel a call", move |core| core.cancel(&cancellation))
+    }
+
+    fn interrupt(&self) -> Answer<'_, Vec<Call>> {
+        self.change("take calls over", Core::interrupt)
+    }
+
+    fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
+        // The query reads only a few pages, so handing it to another thread would cost more. The connection that writes has most of
+        // these pages in its cache.
+        Box::pin(async move {
+            let shared = &self.shared;
+            let look_up =
+                |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
+            let found = match shared.writer.staging() {
+                None => shared
+                    .writer
+                    .soon(|core| look_up(&core.connection))
+                    .unwrap_or_else(|| shared.readers.read(look_up)),
+                Some(staging) => {
+                    let key = witness::key(chat.as_str(), call.as_str());
+                    let mut way = staging.lock().look_up(&key);
+                    if matches!(way, LookUp::Flush) {
+                        shared.writer.flush_soon().await;
+                        way = staging.lock().look_up(&key);
+                    }
+                    // Other threads need the lock, and reading takes longer than anything that they do with it.
+                    match (way, shared.readers.read(look_up)) {
+                        (LookUp::Staged(staged), _) => Ok(Some(*staged)),
+                        (LookUp::Database(generation), Ok(None))
+                            if staging.lock().note_absent(key, generation) =>
+                        {
+                            calls::unknown(&chat, &call).map(Some)
+                        }
+                        (_, found) => found,
+                    }
+                }
+            };
+            found.map_err(|fault| fault.into_store_error(&shared.path, "look a call up"))
+        })
+    }
+
+    fn calls(&self, query: CallQuery) -> Answer<'_, CallPage> {
+        self.list("list calls", move |connection| {
+            pages::calls(connection, &query)
+        })
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage> {
+        self.list("list chats", move |connection| {
+            chats::page(connection, &query)
+        })
+    }
+
+    fn end_chat(&self, chat: ChatId) -> Answer<'_, ()> {
+        self.change("end a chat", move |core| core.end_chat(&chat))
+    }
+
+    fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
+        self.run_blocking("forget calls", move |shared| {
+            sweep::sweep(&shared.writer, &shared.readers, &limits)
+        })
+    }
+
+    fn add_process(&self, process: Process) -> Answer<'_, ()> {
+        let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
+        self.change_soon("store a process", process, stage, |core, process| {
+            core.add_process(process)
+        })
+    }
+
+    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
+        let stage = |staging: &mut Staging, processes: &Vec<Process>| {
+            if processes.len() > MANY {
+                return None;
+            }
+            let mut staged = processes.iter().map(|one| staging.put_process(one, false));
+            staged.all(|staged| staged.is_some()).then_some(())
+        };
+        self.change_soon("store processes", processes, stage, |core, processes| {
+            core.update_processes(processes)
+        })
+    }
+
+    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()> {
+        self.change("forget processes", move |core| core.forget_processes(&ids))
+    }
+
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
+        self.run_blocking("list processes", move |shared| {
+            let read = |connection: &Connection| records::processes(connection, &query);
+            let (processes, faults) = shared.readers.read(read)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(processes)
+        })
+    }
+
+    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("store a temporary file", move |core| {
+            core.add_temporary(&path, &gone)
+        })
+    }
+
+    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("forget temporary files", move |core| {
+            core.forget_temporaries(&paths)
+        })
+    }
+
+    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
+        self.list("list temporary files", records::temporaries)
+    }
+
+    fn put_session(&self, session: Session) -> Answer<'_, ()> {
+        self.change("store a session", move |core| core.put_session(&session))
+    }
+
+    fn remove_session(&self, id: String) -> Answer<'_, ()> {
+        self.change("forget a session", move |core| core.remove_session(&id))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<Session>> {
+        self.run_blocking("list sessions", move |shared| {
+            let (sessions, faults) = shared.readers.read(session_row::all)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(sessions)
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        self.shared.writer.flush();
+        let metrics = &self.shared.metrics;
+        let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
+        let file = std::fs::metadata(&self.shared.path).map_or(0, |file| file.len());
+        Counts {
+            running: self.shared.running.lock().values().sum(),
+            commits: read(&metrics.commits),
+            changes: read(&metrics.changes),
+            failures: read(&metrics.failures),
+            damaged: read(&metrics.damaged),
+            has_set_aside: self.shared.has_set_aside,
+            bytes: file + log_bytes(&self.shared.path),
+            is_kept: matches!(self.shared.readers, Readers::File { .. }),
+        }
+    }
+}
