@@ -5,7 +5,23 @@ use std::sync::mpsc::channel;
 use futures_util::poll;
 
 use super::*;
-use crate::{Begun, NewCall, Store};
+use crate::{Begun, NewCall, Process, ProcessState, Store};
+
+/// Returns a process that runs.
+pub(super) fn process(id: &str) -> Process {
+    Process {
+        id: id.into(),
+        chat: None,
+        key: None,
+        state: ProcessState::Running,
+        command: "sleep 1".into(),
+        workdir: "/".into(),
+        background: false,
+        started_ms: 0,
+        output: None,
+        end: None,
+    }
+}
 
 fn new_call(call: &str, arguments: usize) -> NewCall {
     NewCall {

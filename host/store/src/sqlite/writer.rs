@@ -33,12 +33,12 @@ const GATHER: Duration = Duration::from_millis(100);
 /// How long staged changes that could not be committed wait for the next try.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What the thread that commits is asked for.
+/// The reason to wake the thread that commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wake {
-    /// To commit changes whose callers wait.
+    /// Callers wait for their changes.
     Now,
-    /// To commit staged changes, after a while.
+    /// Changes are staged, which may wait for others.
     Staged,
 }
 

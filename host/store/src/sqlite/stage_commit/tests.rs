@@ -2,23 +2,11 @@
 
 use super::*;
 use crate::sqlite::open;
-use crate::{Process, ProcessState};
+use crate::sqlite::tests::process;
 
-fn process(id: usize) -> StagedProcess {
-    let process = Process {
-        id: id.to_string(),
-        chat: None,
-        key: None,
-        state: ProcessState::Running,
-        command: "sleep 1".into(),
-        workdir: "/".into(),
-        background: false,
-        started_ms: 0,
-        output: None,
-        end: None,
-    };
+fn staged(id: usize) -> StagedProcess {
     StagedProcess {
-        process,
+        process: process(&id.to_string()),
         is_new: true,
     }
 }
@@ -29,7 +17,7 @@ fn a_disk_that_takes_nothing_is_not_tried_for_each_change() {
     let (full, _) = std::sync::mpsc::sync_channel(1);
     let mut core = open::open_in_memory(None, full).unwrap();
     let mut batch = Batch::default();
-    batch.processes = (0..1000).map(process).collect();
+    batch.processes = (0..1000).map(staged).collect();
     core.connection
         .pragma_update(None, "query_only", true)
         .unwrap();

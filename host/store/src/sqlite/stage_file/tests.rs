@@ -2,19 +2,12 @@
 
 use super::*;
 use crate::ProcessState;
+use crate::sqlite::tests::process;
 
-fn process(state: ProcessState) -> Process {
+fn in_state(state: ProcessState) -> Process {
     Process {
-        id: "1".into(),
-        chat: None,
-        key: None,
         state,
-        command: "sleep 1".into(),
-        workdir: "/".into(),
-        background: false,
-        started_ms: 0,
-        output: None,
-        end: None,
+        ..process("1")
     }
 }
 
@@ -28,9 +21,9 @@ fn a_file_with_later_changes_is_removed_last() {
             let mut file = StageFile::open(&directory, FILES[at]).unwrap();
             file.append(number, change).unwrap();
         };
-        let running = process(ProcessState::Running);
+        let running = in_state(ProcessState::Running);
         append(earlier, 8, &Change::AddProcess(Cow::Owned(running)));
-        let over = process(ProcessState::Ended);
+        let over = in_state(ProcessState::Ended);
         append(later, 9, &Change::UpdateProcess(Cow::Owned(over)));
         let staged = Staged::read(&directory).unwrap();
         assert_eq!(staged.changes.len(), 2);

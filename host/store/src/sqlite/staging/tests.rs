@@ -1,8 +1,8 @@
 //! Tests of staging without a database.
 
 use super::*;
-use crate::ProcessState;
 use crate::sqlite::schema;
+use crate::sqlite::tests::process;
 
 fn staging(directory: &StateDir) -> Mutex<Staging> {
     let connection = Connection::open_in_memory().unwrap();
@@ -11,21 +11,6 @@ fn staging(directory: &StateDir) -> Mutex<Staging> {
     let witness = Arc::new(Mutex::new(Witness::none()));
     let staging = Staging::open(directory, connection, (witness, clock));
     Mutex::new(staging.unwrap())
-}
-
-fn process(id: &str) -> Process {
-    Process {
-        id: id.into(),
-        chat: None,
-        key: None,
-        state: ProcessState::Running,
-        command: "sleep 1".into(),
-        workdir: "/".into(),
-        background: false,
-        started_ms: 0,
-        output: None,
-        end: None,
-    }
 }
 
 /// While each batch is committed, another change is staged, as under load. The thread that commits must let go of the connection.
