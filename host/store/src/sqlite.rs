@@ -175,17 +175,15 @@ impl Sqlite {
     pub fn in_memory_of(directory: Option<&StateDir>) -> Result<Self, StoreError> {
         let path = PathBuf::from(":memory:");
         let store_error = |fault: Fault| fault.into_store_error(&path, "be copied into memory");
-        let file = directory.map(|directory| directory.open_file(FILE));
-        let file = file
-            .transpose()
-            .map_err(|error| store_error(error.into()))?;
-        let is_there = file
-            .flatten()
-            .is_some_and(|file| file.metadata().is_ok_and(|data| data.len() > 0));
+        let mut source = None;
+        if let Some(directory) = directory
+            && open::is_there(directory, &directory.path().join(FILE)).map_err(store_error)?
+        {
+            source = Some(directory);
+        }
         // A store in memory has no log file, so nothing ever asks for the log to be emptied.
         let (full, _) = sync_channel(1);
-        let core =
-            open::open_in_memory(directory.filter(|_| is_there), full).map_err(store_error)?;
+        let core = open::open_in_memory(source, full).map_err(store_error)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
         let writer =
             Writer::start(core, Durability::Host).map_err(|error| store_error(error.into()))?;

@@ -10,7 +10,7 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Metrics;
 use super::fault::Fault;
-use super::open::resume;
+use super::open::{is_there, resume};
 use super::stage_file::Staged;
 use super::witness::{Testimony, Witness};
 use super::{FILE, beside, calls, log_bytes, pages, schema};
@@ -108,11 +108,7 @@ fn mark_interrupted(state: &mut CallState) {
 }
 
 fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
-    let file = directory.open_file(FILE)?;
-    let Some(file) = file else {
-        return Ok(None);
-    };
-    if file.metadata()?.len() == 0 {
+    if !is_there(directory, &path)? {
         return Ok(None);
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;

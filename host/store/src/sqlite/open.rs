@@ -18,7 +18,7 @@ use super::stage_file::{self, Staged};
 use super::staging::Staging;
 use super::witness::{Key, Testimony, Witness};
 use super::writer::BATCH;
-use super::{Durability, FILE, beside, log_bytes, readers, schema, upkeep};
+use super::{Durability, FILE, beside, log_bytes, readers, recover, schema, upkeep};
 use crate::CallState;
 
 /// The size of a page in bytes.
@@ -34,7 +34,19 @@ pub(super) fn open(
     full: SyncSender<()>,
 ) -> Result<Core, Fault> {
     let path = directory.path().join(FILE);
-    create_if_missing(directory, &path)?;
+    if !is_there(directory, &path)? && directory.open_file(FILE)?.is_none() {
+        directory.create_file(FILE)?;
+    }
+    open_file(directory, durability, full)
+}
+
+/// Does what [`open`] does with a file that exists. It may be empty, and the one of a recovery that is under way.
+pub(super) fn open_file(
+    directory: &StateDir,
+    durability: Durability,
+    full: SyncSender<()>,
+) -> Result<Core, Fault> {
+    let path = directory.path().join(FILE);
     let log = log_bytes(&path);
     let connection = connect(&path, durability)?;
     schema::verify(&connection, schema::STEPS)?;
@@ -149,17 +161,12 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Creates the file if there is none.
-fn create_if_missing(directory: &StateDir, path: &Path) -> Result<(), Fault> {
-    if !is_there(directory, path)? && directory.open_file(FILE)?.is_none() {
-        directory.create_file(FILE)?;
-    }
-    Ok(())
-}
-
 /// Returns whether there is a file with a store. Fails if the file is damaged in a way that SQLite would take for an empty or a
-/// shorter store.
+/// shorter store, or if a recovery was interrupted.
 pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault> {
+    if recover::interrupted(directory)?.is_some() {
+        return Err(Fault::Torn("its recovery was interrupted"));
+    }
     let log = log_bytes(path);
     let is_left = || -> std::io::Result<bool> {
         Ok(log > 0 || Witness::is_there(directory)? || stage_file::are_there(directory)?)

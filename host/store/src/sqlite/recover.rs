@@ -2,6 +2,9 @@
 //!
 //! Each call has a row in the table and a key in an index. If one page is damaged, the call is still in the other. A call of which only
 //! the key can be read becomes unknown, and does not run again.
+//!
+//! A mark says that a recovery is under way. While the mark exists, no store is opened. If the recovery was killed, the next one first
+//! gives the files of the damaged store their names back.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -16,7 +19,7 @@ use super::open::is_known;
 use super::row::{CallRow, select_calls};
 use super::stage_file::{self, Staged};
 use super::witness::{self, Key, Witness};
-use super::{Durability, FILE, clock, records, session_row};
+use super::{Durability, FILE, clock, open, records, session_row};
 use crate::{CallState, ProcessQuery};
 
 /// The result of a recovery.
@@ -32,18 +35,22 @@ pub struct Recovered {
     pub is_complete: bool,
 }
 
-/// The files of a store.
+/// The files of a store. The database is the last that is set aside: once it is, every file with one of these names belongs to the new
+/// store.
 const FILES: [&str; 6] = [
-    FILE,
     "store.db-wal",
     "store.db-shm",
     witness::FILE,
     stage_file::FILES[0],
     stage_file::FILES[1],
+    FILE,
 ];
 
 /// The prefix of the names of files that were set aside.
 const ASIDE: &str = "store.damaged-";
+
+/// The prefix of the name of the mark. The rest is the time in the names of the files that are set aside.
+const MARK: &str = "store.recovering-";
 
 /// Returns whether a directory has a store that was set aside.
 pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
@@ -53,30 +60,60 @@ pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
         .any(|(name, _)| name.starts_with(ASIDE) && name.ends_with(".db")))
 }
 
+/// Returns the time in the name of the mark; `None` if no recovery was interrupted.
+pub(super) fn interrupted(directory: &StateDir) -> std::io::Result<Option<String>> {
+    let names = directory.names()?;
+    let mut times = names.iter().filter_map(|(name, _)| name.strip_prefix(MARK));
+    Ok(times.next().map(str::to_owned))
+}
+
+/// Returns the name of a file of a store that was set aside at this time.
+fn aside(name: &str, time: &str) -> String {
+    name.replacen("store.", &format!("{ASIDE}{time}."), 1)
+}
+
 /// Sets the store aside and makes a new one from the records that can be read.
 pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Recovered, Fault> {
-    let (_, testimony) = Witness::open(directory)?;
+    if let Some(time) = interrupted(directory)? {
+        undo(directory, &time)?;
+    }
+    if directory.inode(FILE)?.is_none() {
+        return Err(Fault::Torn("the file is missing"));
+    }
+    let (_, testimony) = Witness::read(directory)?;
     let staged = Staged::read(directory)?;
-    let prefix = format!("{ASIDE}{}.", clock::wall());
+    let time = clock::wall().to_string();
+    let mark = format!("{MARK}{time}");
+    directory.create_file(&mark)?;
     for name in FILES {
         if directory.inode(name)?.is_some() {
-            let to = name.replacen("store.", &prefix, 1);
-            directory.rename_file(name, &to)?;
+            directory.rename_file(name, &aside(name, &time))?;
         }
     }
-    let aside = directory.path().join(format!("{prefix}db"));
-    let recovered = rebuild(directory, durability, &aside, (&testimony.keys, &staged));
-    if recovered.is_err() {
-        // Give the files their names back. Otherwise, the next start would make a new store and run old calls again.
-        for name in FILES {
-            directory.remove(name)?;
-            let from = name.replacen("store.", &prefix, 1);
-            if directory.inode(&from)?.is_some() {
-                directory.rename_file(&from, name)?;
-            }
-        }
+    let path = directory.path().join(aside(FILE, &time));
+    let recovered = rebuild(directory, durability, &path, (&testimony.keys, &staged));
+    match recovered.is_ok() {
+        true => directory.remove(&mark)?,
+        false => undo(directory, &time)?,
     }
     recovered
+}
+
+/// Removes the new store, and gives the files of the damaged one their names back. Each step can be repeated.
+fn undo(directory: &StateDir, time: &str) -> std::io::Result<()> {
+    let is_aside = |name| Ok::<_, std::io::Error>(directory.inode(&aside(name, time))?.is_some());
+    if is_aside(FILE)? {
+        for name in FILES {
+            directory.remove(name)?;
+        }
+        directory.rename_file(&aside(FILE, time), FILE)?;
+    }
+    for name in FILES {
+        if is_aside(name)? {
+            directory.rename_file(&aside(name, time), name)?;
+        }
+    }
+    directory.remove(&format!("{MARK}{time}"))
 }
 
 /// Makes a new store from the one at `aside`. `begun` are the keys that the witness names.
@@ -92,7 +129,8 @@ fn rebuild(
     old.pragma_update(None, "wal_autocheckpoint", 0)?;
     old.pragma_update(None, "cell_size_check", true)?;
     let (full, _) = std::sync::mpsc::sync_channel(1);
-    let mut core = super::open::open(directory, durability, full)?;
+    directory.create_file(FILE)?;
+    let mut core = open::open_file(directory, durability, full)?;
     core.next = newest(&old)?.saturating_add(1);
     let mut recovered = Recovered {
         aside: aside.to_path_buf(),

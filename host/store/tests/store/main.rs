@@ -18,6 +18,7 @@ mod file;
 mod host_state;
 mod lookup;
 mod many;
+mod recovery;
 mod sqlite;
 mod staging;
 mod suite;

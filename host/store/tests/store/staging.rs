@@ -51,7 +51,7 @@ async fn a_call_that_a_damaged_store_does_not_take_never_runs_again() {
 }
 
 /// Copies the files of a host whose last change is staged. The thread that commits may be faster, so this is tried until it is not.
-async fn killed_after(base: &Path, changes: impl AsyncFn(&Sqlite)) -> PathBuf {
+pub(crate) async fn killed_after(base: &Path, changes: impl AsyncFn(&Sqlite)) -> PathBuf {
     let killed = base.join("killed");
     for round in 0.. {
         let state = base.join(format!("alive-{round}"));
