@@ -25,56 +25,78 @@ pub(super) struct Uncommitted {
     pub(super) fault: Option<Fault>,
 }
 
+/// A change of a batch.
+#[derive(Clone, Copy, Debug)]
+enum One<'a> {
+    Call(&'a Key, &'a StagedCall),
+    Process(&'a StagedProcess),
+}
+
+impl One<'_> {
+    fn store(self, core: &mut Core) -> Result<(), Fault> {
+        match self {
+            Self::Call(_, call) => core.store_call(call),
+            Self::Process(process) => core.store_process(process),
+        }
+    }
+
+    /// Returns roughly how many bytes the database needs for the change.
+    fn bytes(self) -> usize {
+        match self {
+            Self::Call(_, call) => call.bytes(),
+            Self::Process(staged) => staged.process.command.len(),
+        }
+    }
+
+    fn keep_in(self, left: &mut Batch) {
+        match self {
+            Self::Call(key, call) => left.add_call(*key, call.clone()),
+            Self::Process(process) => left.processes.push(process.clone()),
+        }
+    }
+}
+
+/// Returns the changes of a batch: its calls, and then its processes.
+fn changes(batch: &Batch) -> Vec<One<'_>> {
+    let calls = batch.calls().into_iter();
+    let calls = calls.map(|(key, call)| One::Call(key, call));
+    calls
+        .chain(batch.processes.iter().map(One::Process))
+        .collect()
+}
+
 impl Core {
     /// Commits a batch in one transaction. If that fails, each change is tried in a transaction of its own, so that a large outcome that
-    /// finds no room takes no other call with it.
+    /// finds no room takes no other change with it.
     pub(super) fn commit_staged(&mut self, batch: &Batch) -> Uncommitted {
-        let calls = batch.calls();
+        let mut changes = changes(batch);
         self.metrics
             .changes
-            .fetch_add(batch.len() as u64, Ordering::Relaxed);
-        let together = self.transact(|core| {
-            let mut staged = calls.iter();
-            staged.try_for_each(|(_, call)| core.store_call(call))?;
-            let mut processes = batch.processes.iter();
-            processes.try_for_each(|process| core.store_process(process))
-        });
+            .fetch_add(changes.len() as u64, Ordering::Relaxed);
         let mut uncommitted = Uncommitted::default();
-        if together.is_ok() {
+        let together = |core: &mut Self| changes.iter().try_for_each(|one| one.store(core));
+        if self.transact(together).is_ok() {
             return uncommitted;
         }
-        for (key, call) in calls {
+        // If the disk has little room, the small changes find it.
+        changes.sort_by_key(|one| one.bytes());
+        for one in changes {
             if uncommitted.left.len() >= TRIES {
-                uncommitted.left.add_call(*key, call.clone());
+                one.keep_in(&mut uncommitted.left);
                 continue;
             }
-            let Err(fault) = self.transact(|core| core.store_call(call)) else {
+            let Err(fault) = self.transact(|core| one.store(core)) else {
                 continue;
             };
             self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             if fault.is_damage() {
                 self.metrics.damage(&fault);
                 uncommitted.has_damage = true;
-                uncommitted.lost.push(*key);
+                if let One::Call(key, _) = one {
+                    uncommitted.lost.push(*key);
+                }
             } else {
-                uncommitted.left.add_call(*key, call.clone());
-                uncommitted.fault.get_or_insert(fault);
-            }
-        }
-        for process in &batch.processes {
-            if uncommitted.left.len() >= TRIES {
-                uncommitted.left.processes.push(process.clone());
-                continue;
-            }
-            let Err(fault) = self.transact(|core| core.store_process(process)) else {
-                continue;
-            };
-            self.metrics.failures.fetch_add(1, Ordering::Relaxed);
-            if fault.is_damage() {
-                self.metrics.damage(&fault);
-                uncommitted.has_damage = true;
-            } else {
-                uncommitted.left.processes.push(process.clone());
+                one.keep_in(&mut uncommitted.left);
                 uncommitted.fault.get_or_insert(fault);
             }
         }

@@ -40,6 +40,16 @@ pub(super) struct StagedCall {
     pub(super) changed: Moment,
 }
 
+impl StagedCall {
+    /// Returns the bytes of its outcome and of its arguments.
+    pub(super) fn bytes(&self) -> usize {
+        let ended = self.ended.as_ref();
+        let call = ended.map(|ended| &ended.call).or(self.begun.as_ref());
+        let arguments = call.and_then(|call| call.arguments.as_ref());
+        ended.map_or(0, |ended| ended.outcome.len()) + arguments.map_or(0, String::len)
+    }
+}
+
 /// The staged change of a process.
 #[derive(Clone, Debug)]
 pub(super) struct StagedProcess {
