@@ -1,6 +1,7 @@
 //! The implementation of [`Store`] on SQLite, with a file in the state directory.
 
 mod at_rest;
+mod blocked;
 mod calls;
 mod chats;
 mod clock;
@@ -302,17 +303,25 @@ impl Sqlite {
         })
     }
 
-    /// Runs a query on a connection that only reads, on a thread that may block.
+    /// Runs a query on a thread that may block.
     fn list<T: Send + 'static>(
         &self,
         action: &'static str,
         list: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<'_, T> {
-        self.run_blocking(action, move |shared| shared.readers.read(list))
+        self.run_blocking(action, move |shared| shared.read(list))
     }
 }
 
 impl Shared {
+    /// Reads what the store has, with the staged changes that could not be committed.
+    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        match self.writer.has_failed() {
+            false => self.readers.read(read),
+            true => self.writer.alone(|core| core.preview(read)),
+        }
+    }
+
     fn empty_log_when_asked(&self, asked: &Receiver<()>) {
         while asked.recv().is_ok() {
             // Sync the log first, while calls can still be stored: the step below then has less to sync while calls wait.

@@ -84,6 +84,7 @@ impl Core {
         now: Moment,
         is_named: bool,
     ) -> Result<Begun, Fault> {
+        self.require_call(call.chat.as_str(), call.call.as_str())?;
         let (chat, has_ended) = self.chat(&call.chat, &call.principal)?;
         let mut row = self.row(chat, call, now);
         row.state = CallState::Running;
@@ -98,7 +99,9 @@ impl Core {
                 Err(fault) => return Err(fault),
             };
             match known {
-                Some(row) if row.state != CallState::Tombstone => return answer(row, &call.digest),
+                Some(row) if row.state != CallState::Tombstone => {
+                    return Ok(answer(row.into_call()?, &call.digest));
+                }
                 Some(row) if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) => {
                     return Ok(Begun::Cancelled);
                 }
@@ -158,6 +161,7 @@ impl Core {
 
     /// Returns the row of a call. The row of one that began in this host is found by its number.
     fn known(&self, chat: &ChatId, call: &CallId) -> Result<Option<CallRow>, Fault> {
+        self.require_call(chat.as_str(), call.as_str())?;
         let key = key(chat.as_str(), call.as_str());
         let Some(number) = self.open.get(&key) else {
             return find(&self.connection, chat.as_str(), call.as_str());
@@ -383,19 +387,15 @@ impl Core {
 }
 
 /// Answers the repeat of a call that has begun.
-fn answer(row: CallRow, digest: &[u8; 32]) -> Result<Begun, Fault> {
-    // Of a call that was lost, the digest is lost as well.
-    if row.state == CallState::Unknown && row.tool.is_empty() {
-        return Ok(Begun::Unknown);
-    }
-    if row.digest != *digest {
-        return Ok(Begun::Mismatch);
-    }
-    Ok(match row.state {
+pub(super) fn answer(call: Call, digest: &[u8; 32]) -> Begun {
+    match call.state {
+        // Of a call that was lost, the digest is lost as well.
+        CallState::Unknown if call.tool.is_empty() => Begun::Unknown,
+        _ if call.digest != *digest => Begun::Mismatch,
         CallState::Running => Begun::Running,
-        _ if row.cancelled => Begun::Cancelled,
-        _ if row.outcome().is_some() => Begun::Ended(Box::new(row.into_call()?)),
+        _ if call.cancelled => Begun::Cancelled,
+        _ if call.outcome.is_some() => Begun::Ended(Box::new(call)),
         CallState::Unknown => Begun::Unknown,
         _ => Begun::Gone,
-    })
+    }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
+use super::blocked::Blocked;
 use super::clock::Clock;
 use super::fault::Fault;
 use super::staging::Staging;
@@ -90,6 +91,8 @@ pub(super) struct Core {
     pub(super) touched: HashMap<i64, i64>,
     /// Whether there was a sweep since the start.
     pub(super) has_swept: bool,
+    /// The calls and processes that no change may concern now.
+    pub(super) blocked: Option<Blocked>,
     effects: Vec<Effect>,
     /// Asks for the log to be emptied, until the store is closed.
     full: Option<SyncSender<()>>,
@@ -116,6 +119,7 @@ impl Core {
             next,
             touched: HashMap::new(),
             has_swept: false,
+            blocked: None,
             effects: Vec::new(),
             full: Some(full),
         }

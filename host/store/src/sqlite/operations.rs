@@ -58,7 +58,8 @@ impl Store for Sqlite {
                 Some(staging) => {
                     let key = witness::key(chat.as_str(), call.as_str());
                     let mut way = staging.lock().look_up(&key);
-                    if matches!(way, LookUp::Flush) {
+                    if matches!(way, LookUp::Staged(_)) {
+                        // The database knows more of the call, if it takes it.
                         shared.writer.flush_soon().await;
                         way = staging.lock().look_up(&key);
                     }
@@ -127,7 +128,7 @@ impl Store for Sqlite {
     fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
         self.run_blocking("list processes", move |shared| {
             let read = |connection: &Connection| records::processes(connection, &query);
-            let (processes, faults) = shared.readers.read(read)?;
+            let (processes, faults) = shared.read(read)?;
             faults.iter().for_each(|fault| shared.metrics.damage(fault));
             Ok(processes)
         })
@@ -159,7 +160,7 @@ impl Store for Sqlite {
 
     fn sessions(&self) -> Answer<'_, Vec<Session>> {
         self.run_blocking("list sessions", move |shared| {
-            let (sessions, faults) = shared.readers.read(session_row::all)?;
+            let (sessions, faults) = shared.read(session_row::all)?;
             faults.iter().for_each(|fault| shared.metrics.damage(fault));
             Ok(sessions)
         })

@@ -16,11 +16,13 @@ use crate::{Process, ProcessQuery, Processes, Session};
 
 impl Core {
     pub(super) fn add_process(&mut self, process: &Process) -> Result<(), Fault> {
+        self.require_process(&process.id)?;
         ProcessRow::of(process)?.add(&self.connection)
     }
 
     pub(super) fn update_processes(&mut self, processes: &[Process]) -> Result<(), Fault> {
         for process in processes {
+            self.require_process(&process.id)?;
             ProcessRow::of(process)?.update(&self.connection)?;
         }
         Ok(())
@@ -39,6 +41,7 @@ impl Core {
             .connection
             .prepare_cached("DELETE FROM processes WHERE id = ?1")?;
         for id in ids {
+            self.require_process(id)?;
             forget.execute([id])?;
         }
         Ok(())

@@ -74,8 +74,7 @@ impl Core {
             .changes
             .fetch_add(changes.len() as u64, Ordering::Relaxed);
         let mut uncommitted = Uncommitted::default();
-        let together = |core: &mut Self| changes.iter().try_for_each(|one| one.store(core));
-        if self.transact(together).is_ok() {
+        if self.transact(|core| core.store_all(batch)).is_ok() {
             return uncommitted;
         }
         // If the disk has little room, the small changes find it.
@@ -101,6 +100,11 @@ impl Core {
             }
         }
         uncommitted
+    }
+
+    /// Stores all changes of a batch, within a transaction.
+    pub(super) fn store_all(&mut self, batch: &Batch) -> Result<(), Fault> {
+        changes(batch).iter().try_for_each(|one| one.store(self))
     }
 
     fn store_call(&mut self, call: &StagedCall) -> Result<(), Fault> {

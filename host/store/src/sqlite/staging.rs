@@ -12,7 +12,8 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use toolhost_state::state_dir::StateDir;
 
-use super::calls::find;
+use super::blocked::Blocked;
+use super::calls::{answer, find};
 use super::clock::{Clock, Moment};
 use super::fault::Fault;
 use super::stage_commit::Uncommitted;
@@ -123,10 +124,8 @@ pub(super) fn commit(
 /// How a call is to be looked up.
 #[derive(Debug)]
 pub(super) enum LookUp {
-    /// The call is staged, and the database did not take it.
+    /// The call is staged.
     Staged(Box<Call>),
-    /// The call is staged, and the database has to take it first.
-    Flush,
     /// The call is not staged. The number says when that was found out.
     Database(u64),
 }
@@ -192,6 +191,11 @@ impl Staging {
         if self.lost.contains(&key) {
             return Some(Begun::Unknown);
         }
+        if self.has_failed
+            && let Some(staged) = self.staged(&key)
+        {
+            return Some(answer(staged, &call.digest));
+        }
         if !self.may_stage() || self.has(&key) || !self.is_absent(call, &key) {
             return None;
         }
@@ -241,8 +245,7 @@ impl Staging {
     /// Says how a call is to be looked up.
     pub(super) fn look_up(&self, key: &Key) -> LookUp {
         match self.staged(key) {
-            Some(staged) if self.has_failed => LookUp::Staged(Box::new(staged)),
-            Some(_) => LookUp::Flush,
+            Some(staged) => LookUp::Staged(Box::new(staged)),
             None => LookUp::Database(self.generation),
         }
     }
@@ -272,6 +275,16 @@ impl Staging {
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
         let staged = self.batches().flat_map(|batch| batch.calls.keys());
         staged.chain(&self.lost).copied()
+    }
+
+    /// Returns the calls and processes of all staged changes. The fault says why the changes were not committed.
+    pub(super) fn blocked(&self, fault: Fault) -> Blocked {
+        let processes = self.batches().flat_map(|batch| &batch.processes);
+        Blocked {
+            calls: self.keys().collect(),
+            processes: processes.map(|one| one.process.id.clone()).collect(),
+            fault,
+        }
     }
 
     /// Returns whether no change waits for a commit that has yet to begin.
@@ -332,8 +345,9 @@ impl Staging {
         !self.has_failed && !self.has_damage && !self.is_full()
     }
 
-    fn batches(&self) -> impl Iterator<Item = &Batch> {
-        let batches = [Some(&self.waiting), self.committing.as_deref()];
+    /// Returns the batches that the database does not have, the earlier one first.
+    pub(super) fn batches(&self) -> impl Iterator<Item = &Batch> {
+        let batches = [self.committing.as_deref(), Some(&self.waiting)];
         batches.into_iter().flatten()
     }
 
@@ -345,7 +359,7 @@ impl Staging {
     /// Returns a call that is staged.
     fn staged(&self, key: &Key) -> Option<Call> {
         let staged = || self.batches().filter_map(|batch| batch.calls.get(key));
-        let ended = staged().find_map(|call| call.ended.as_ref());
+        let ended = staged().filter_map(|call| call.ended.as_ref()).last();
         let begun = || staged().find_map(|call| call.begun.as_ref());
         let call = ended.map(|ended| &ended.call).or_else(begun)?;
         Some(Call {

@@ -260,7 +260,7 @@ impl Writer {
     }
 
     /// Commits jobs. They see all staged changes, and nothing is staged meanwhile: a job may decide about a call because the database
-    /// does not have it.
+    /// does not have it. If the disk does not take a staged change, only jobs on its call or process fail.
     fn run(&self, core: &mut Core, jobs: Vec<Box<dyn Job>>) {
         let Some(staging) = self.staging() else {
             return core.run(jobs);
@@ -275,17 +275,13 @@ impl Writer {
             let uncommitted = core.commit_staged(&batch);
             fault = staging.settle(uncommitted);
         }
-        let Some(fault) = fault else {
-            return core.run(jobs);
-        };
-        for mut job in jobs {
-            job.fail(fault.again());
-            job.finish(false);
-        }
+        core.blocked = fault.map(|fault| staging.blocked(fault));
+        core.run(jobs);
+        core.blocked = None;
     }
 
     /// Returns whether staged changes could not be committed.
-    fn has_failed(&self) -> bool {
+    pub(super) fn has_failed(&self) -> bool {
         self.staging()
             .is_some_and(|staging| staging.lock().has_failed())
     }

@@ -16,8 +16,13 @@ pub(crate) struct Mounted(tempfile::TempDir);
 
 impl Mounted {
     pub(crate) fn new() -> Self {
+        Self::of(&["-t", "tmpfs", "-o", "mode=700,size=4m", "toolhost-test"])
+    }
+
+    /// Mounts the file system that these arguments of `mount` name.
+    pub(crate) fn of(arguments: &[&str]) -> Self {
         let place = Self(tempfile::tempdir().unwrap());
-        place.mount(&["-t", "tmpfs", "-o", "mode=700,size=4m", "toolhost-test"]);
+        place.mount(arguments);
         place
     }
 

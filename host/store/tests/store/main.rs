@@ -14,6 +14,7 @@ mod at_rest;
 mod crash;
 mod damage;
 mod disks;
+mod failing;
 mod file;
 mod host_state;
 mod lookup;
