@@ -68,11 +68,11 @@ impl Execution {
         let failed = |error| self.failed(ErrorKind::Broken, format!("the host failed: {error}"));
         let outcome = Arc::new(outcome.unwrap_or_else(failed));
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
-        let ended = self.ended(&outcome);
+        let (ended, number) = self.ended(&outcome);
         let is_tombstone = ended.cancelled;
         let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
         shared.sweeper.add_outcome(arguments + ended.outcome.len());
-        shared.keeper.end(ended).await;
+        shared.keeper.end(ended, number).await;
         self.over = true;
         let running = shared.calls.lock().running.remove(&self.key());
         if running.is_some_and(|running| running.tombstone) && !is_tombstone {
@@ -127,18 +127,25 @@ impl Execution {
         }
     }
 
-    fn ended(&self, outcome: &Outcome) -> EndedCall {
-        let is_tombstone = |running: &Running| running.tombstone;
-        let cancelled = {
+    /// Returns the end of the call, and the number of the call if the store does not have its beginning.
+    fn ended(&self, outcome: &Outcome) -> (EndedCall, Option<i64>) {
+        let key = self.key();
+        let (cancelled, number) = {
             let calls = self.shared.calls.lock();
-            calls.running.get(&self.key()).is_some_and(is_tombstone)
+            let running = calls.running.get(&key);
+            let unstored = running.filter(|running| running.is_unstored(&key, &self.shared.keeper));
+            (
+                running.is_some_and(|running| running.tombstone),
+                unstored.map(|running| running.number),
+            )
         };
-        EndedCall {
+        let ended = EndedCall {
             call: self.call(),
             state: state(outcome),
             cancelled,
             outcome: serialized(outcome),
-        }
+        };
+        (ended, number)
     }
 
     /// Returns the cancellation of the call by a caller that may use its tool.
@@ -184,8 +191,8 @@ impl Drop for Execution {
         let text = "outcome unknown: the task of this call ended before the call did".to_owned();
         let outcome = Arc::new(self.failed(ErrorKind::UnknownOutcome, text));
         // Nothing can wait for the store here: the next change brings it the end.
-        let ended = self.ended(&outcome);
-        self.shared.keeper.keep(Change::Ended(ended));
+        let (ended, number) = self.ended(&outcome);
+        self.shared.keeper.keep(Change::Ended(ended, number));
         self.shared.calls.lock().running.remove(&self.key());
         self.teller.send_replace(Some(Ok(outcome)));
     }

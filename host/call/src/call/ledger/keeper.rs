@@ -17,21 +17,22 @@ pub(super) struct Keeper {
     pub(super) store: Arc<dyn Store>,
     durability: Durability,
     /// Changes that could not be stored.
-    unwritten: Backlog<Change>,
+    pub(super) unwritten: Backlog<Change>,
 }
 
 /// A change that could not be stored.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Begun(NewCall),
-    Ended(EndedCall),
+    /// With the number of the call among those that the store does not have; `None` if the store has its beginning.
+    Ended(EndedCall, Option<i64>),
     Fenced(Cancellation),
 }
 
 impl Change {
-    fn is_of(&self, key: &Key) -> bool {
+    pub(super) fn is_of(&self, key: &Key) -> bool {
         let (chat, call) = match self {
-            Self::Begun(call) | Self::Ended(EndedCall { call, .. }) => (&call.chat, &call.call),
+            Self::Begun(call) | Self::Ended(EndedCall { call, .. }, _) => (&call.chat, &call.call),
             Self::Fenced(fence) => (&fence.chat, &fence.call),
         };
         *chat == key.0 && *call == key.1
@@ -43,7 +44,7 @@ impl toolhost_store::Change for Change {
         Box::pin(async move {
             match self {
                 Self::Begun(call) => store.begin(call).await.map(drop),
-                Self::Ended(ended) => store.end(ended).await,
+                Self::Ended(ended, _) => store.end(ended).await,
                 Self::Fenced(fence) => store.cancel(fence).await.map(drop),
             }
         })
@@ -53,7 +54,7 @@ impl toolhost_store::Change for Change {
         let arguments = |call: &NewCall| call.arguments.as_ref().map_or(0, String::len);
         match self {
             Self::Begun(call) => arguments(call),
-            Self::Ended(ended) => arguments(&ended.call) + ended.outcome.len(),
+            Self::Ended(ended, _) => arguments(&ended.call) + ended.outcome.len(),
             Self::Fenced(_) => 0,
         }
     }
@@ -114,14 +115,14 @@ impl Keeper {
     }
 
     /// Returns the end of a call that waits to be stored, and the tools of its cancellations that do.
-    fn waiting(&self, key: &Key) -> (Option<EndedCall>, Option<ToolSet>) {
+    pub(super) fn waiting(&self, key: &Key) -> (Option<EndedCall>, Option<ToolSet>) {
         let (mut ended, mut fence) = (None, None::<ToolSet>);
         self.unwritten.look(|changes| {
             for change in changes.filter(|change| change.is_of(key)) {
                 match change {
                     Change::Begun(_) => {}
                     // A tombstone that the call ran in spite of was for other tools.
-                    Change::Ended(end) => (ended, fence) = (Some(end.clone()), None),
+                    Change::Ended(end, _) => (ended, fence) = (Some(end.clone()), None),
                     Change::Fenced(one) => {
                         let tools = set(one.tools.clone());
                         fence = Some(
@@ -151,16 +152,23 @@ impl Keeper {
         }
     }
 
+    /// Returns whether the beginning of a call waits to be stored.
+    pub(super) fn is_begin_waiting(&self, key: &Key) -> bool {
+        let is_begin = |change: &Change| matches!(change, Change::Begun(_)) && change.is_of(key);
+        self.unwritten
+            .look(|mut changes| Iterator::any(&mut changes, is_begin))
+    }
+
     /// Stores how a call ended. If the end cannot be stored now, it is stored as soon as it can be. The caller is told all the
-    /// same.
-    pub(super) async fn end(&self, ended: EndedCall) {
+    /// same. `number` is that of a call whose beginning the store does not have.
+    pub(super) async fn end(&self, ended: EndedCall, number: Option<i64>) {
         let stored = match self.catch_up().await {
             Ok(()) => self.store.end(ended.clone()).await,
             Err(error) => Err(error),
         };
         if let Err(error) = stored {
             tracing::warn!(chat = %ended.call.chat, call = %ended.call.call, error = text(&error), "the end of a call cannot be stored now");
-            self.keep(Change::Ended(ended));
+            self.keep(Change::Ended(ended, number));
         }
     }
 

@@ -1,20 +1,21 @@
 //! Lookup: pages of calls and chats, from the store and from the calls that it does not have yet.
 //!
-//! A call that only reads is stored at its end. Until then, and until the store can be written again, its place is before all stored
-//! calls.
+//! A call that only reads is stored at its end. Until then, its place is before all stored calls. So is the place of a call whose
+//! beginning or end waits because the store cannot be written.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use toolhost_store::{
     CallPage, CallQuery, CallState, CallSummary, ChatPage, ChatQuery, StoreError,
 };
 
 use super::answer::Key;
-use super::keeper::text;
+use super::keeper::{Change, Keeper, text};
 use super::past::state;
 use super::running::UNSTORED;
+use super::shared::Shared;
 use super::{Calls, Ledger, Running};
-use crate::call::{Actor, CallStatus, Limits};
+use crate::call::{Actor, CallStatus};
 use toolhost_state::id::{CallId, ChatId};
 
 impl Ledger {
@@ -25,21 +26,14 @@ impl Ledger {
     /// If the store cannot be read.
     pub async fn calls(&self, query: CallQuery, actor: &Actor) -> Result<CallPage, StoreError> {
         if let Err(error) = self.shared.keeper.catch_up().await {
-            tracing::debug!(
-                error = text(&error),
-                "a list of calls lacks those that wait for the store"
-            );
+            tracing::debug!(error = text(&error), "calls wait for the store");
         }
         let query = CallQuery {
             visible: actor.tools().as_deref().cloned(),
             ..query
         };
         let limit = query.limit as usize;
-        let mut calls = self
-            .shared
-            .calls
-            .lock()
-            .unstored(&query, &self.shared.limits);
+        let mut calls = self.shared.unstored(&query);
         if calls.len() > limit {
             calls.truncate(limit);
             let next = calls.last().map(|call| call.number);
@@ -105,6 +99,9 @@ impl Ledger {
         if let Some(running) = self.shared.calls.lock().running.get(&key) {
             return Ok(self.shared.limits.kept(&running.request.arguments));
         }
+        if let (Some(ended), _) = self.shared.keeper.waiting(&key) {
+            return Ok(ended.call.arguments);
+        }
         let known = self.shared.keeper.store.call(key.0, key.1).await?;
         Ok(known.and_then(|call| call.arguments))
     }
@@ -133,38 +130,81 @@ fn key(call: &CallSummary) -> Key {
     (call.chat.clone(), call.call.clone())
 }
 
-impl Calls {
-    /// Returns the calls that match a query and are not stored, newest first.
-    fn unstored(&self, query: &CallQuery, limits: &Limits) -> Vec<CallSummary> {
-        let all = self
-            .running
-            .iter()
-            .filter(|(_, running)| !running.is_stored);
-        let matching = all.filter(|(key, running)| {
-            let request = &running.request;
-            let may_use = |tools: &BTreeSet<String>| tools.contains(&request.tool);
-            let is_running = |states: &BTreeSet<_>| states.contains(&CallState::Running);
-            let contains = |text: &String| {
-                let kept = limits.kept(&request.arguments);
-                kept.is_some_and(|arguments| arguments.contains(text))
-            };
-            query.chat.as_ref().is_none_or(|chat| *chat == key.0)
-                && key.0.as_str().starts_with(&query.prefix)
-                && query.call.as_ref().is_none_or(|call| *call == key.1)
-                && query.states.as_ref().is_none_or(is_running)
-                && query.tool.as_ref().is_none_or(|tool| *tool == request.tool)
-                && query.visible.as_ref().is_none_or(may_use)
-                && query.since_ms.is_none_or(|since| running.began_ms >= since)
-                && query.until_ms.is_none_or(|until| running.began_ms < until)
-                && query.text.as_ref().is_none_or(contains)
-                && query.before.is_none_or(|before| running.number < before)
-        });
-        let calls = matching.map(|(key, running)| running.summary(key, limits));
-        let mut calls: Vec<_> = calls.collect();
+/// Returns whether a call matches a query. `texts` are its arguments and its outcome, as far as they are kept.
+fn matches(query: &CallQuery, call: &CallSummary, texts: [Option<&str>; 2]) -> bool {
+    let contains = |text: &String| texts.iter().flatten().any(|one| one.contains(text));
+    query.chat.as_ref().is_none_or(|chat| *chat == call.chat)
+        && call.chat.as_str().starts_with(&query.prefix)
+        && query.call.as_ref().is_none_or(|id| *id == call.call)
+        && query
+            .states
+            .as_ref()
+            .is_none_or(|states| states.contains(&call.state))
+        && query.tool.as_ref().is_none_or(|tool| *tool == call.tool)
+        && query
+            .visible
+            .as_ref()
+            .is_none_or(|tools| tools.contains(&call.tool))
+        && query.since_ms.is_none_or(|since| call.began_ms >= since)
+        && query.until_ms.is_none_or(|until| call.began_ms < until)
+        && query.text.as_ref().is_none_or(contains)
+        && query.before.is_none_or(|before| call.number < before)
+}
+
+impl Shared {
+    /// Returns the calls that match a query and that the store does not have, newest first.
+    fn unstored(&self, query: &CallQuery) -> Vec<CallSummary> {
+        // A call that ends is among those that wait before it is no longer among those that run.
+        let running = self.calls.lock();
+        let mut calls: HashMap<_, _> = self.keeper.unstored(query).collect();
+        for (key, one) in &running.running {
+            calls.remove(key);
+            if !one.is_unstored(key, &self.keeper) {
+                continue;
+            }
+            let arguments = self.limits.kept(&one.request.arguments);
+            let call = one.summary(key, arguments.as_deref());
+            if matches(query, &call, [arguments.as_deref(), None]) {
+                calls.insert(key.clone(), call);
+            }
+        }
+        let mut calls: Vec<_> = calls.into_values().collect();
         calls.sort_unstable_by_key(|call| std::cmp::Reverse(call.number));
         calls
     }
+}
 
+impl Keeper {
+    /// Returns the calls that match a query, and of which the store has neither the beginning nor the end.
+    fn unstored(&self, query: &CallQuery) -> impl Iterator<Item = (Key, CallSummary)> {
+        let ended = |change: &Change| {
+            let Change::Ended(ended, Some(number)) = change else {
+                return None;
+            };
+            let arguments = ended.call.arguments.as_deref();
+            let call = CallSummary {
+                chat: ended.call.chat.clone(),
+                call: ended.call.call.clone(),
+                number: *number,
+                tool: ended.call.tool.clone(),
+                principal: ended.call.principal.clone(),
+                state: ended.state,
+                began_ms: ended.call.began_ms,
+                ended_ms: None,
+                arguments_bytes: arguments.map(|arguments| arguments.len() as u64),
+                outcome_bytes: Some(ended.outcome.len() as u64),
+            };
+            let texts = [arguments, Some(&*ended.outcome)];
+            matches(query, &call, texts).then(|| (key(&call), call))
+        };
+        let calls = |changes: &mut dyn Iterator<Item = &Change>| {
+            changes.filter_map(ended).collect::<Vec<_>>()
+        };
+        self.unwritten.look(calls).into_iter()
+    }
+}
+
+impl Calls {
     /// Returns how many calls of each chat run, and the token and the beginning of the newest of them.
     fn busy(&self) -> (BTreeMap<ChatId, u64>, BTreeMap<ChatId, (String, u64)>) {
         let (mut counts, mut newest) = (BTreeMap::new(), BTreeMap::new());
@@ -181,8 +221,7 @@ impl Calls {
 }
 
 impl Running {
-    fn summary(&self, (chat, call): &Key, limits: &Limits) -> CallSummary {
-        let arguments = limits.kept(&self.request.arguments);
+    fn summary(&self, (chat, call): &Key, arguments: Option<&str>) -> CallSummary {
         CallSummary {
             chat: chat.clone(),
             call: call.clone(),

@@ -84,7 +84,7 @@ impl Ledger {
             cancelled: interrupted.cancelled,
             outcome: serialized(&outcome),
         };
-        self.shared.keeper.end(ended).await;
+        self.shared.keeper.end(ended, None).await;
     }
 }
 

@@ -151,6 +151,49 @@ async fn an_end_that_the_store_does_not_take_is_listed() {
     );
 }
 
+/// The store takes neither the beginning nor the end, as on a full disk.
+#[tokio::test]
+async fn calls_that_wait_for_the_store_are_listed() {
+    let (_base, state) = directory();
+    let (ledger, store) = open_failing(&state, Durability::Host).await;
+    let request = |id: &str| Arc::new(request("a", id, "{}"));
+    call(&ledger, &request("stored"), false, "x").await.unwrap();
+    store.fail(true);
+    call(&ledger, &request("ended"), false, "x").await.unwrap();
+    call(&ledger, &request("read"), true, "x").await.unwrap();
+    hang(&ledger, &request("runs")).await;
+    let all = [
+        "runs Running",
+        "read Finished",
+        "ended Finished",
+        "stored Finished",
+    ];
+    for limit in 1..5 {
+        let (mut query, mut found) = (of("a", limit), Vec::new());
+        loop {
+            let (calls, next) = page(&ledger, query.clone()).await;
+            found.extend(calls);
+            match next {
+                Some(next) => query.before = Some(next),
+                None => break,
+            }
+        }
+        assert_eq!(found, all, "{limit}");
+    }
+    let finished = CallQuery {
+        states: Some([CallState::Finished].into()),
+        ..of("a", 9)
+    };
+    assert_eq!(page(&ledger, finished).await.0.len(), 3);
+    for id in ["ended", "runs"] {
+        let (chat, id) = ("a".parse().unwrap(), id.parse().unwrap());
+        let arguments = ledger.arguments(&chat, &id).await.unwrap();
+        assert_eq!(arguments.as_deref(), Some("{}"), "{id}");
+    }
+    store.fail(false);
+    assert_eq!(page(&ledger, of("a", 9)).await.0, all);
+}
+
 #[tokio::test]
 async fn arguments_are_kept_if_the_operator_allows_it() {
     let (_base, state) = directory();

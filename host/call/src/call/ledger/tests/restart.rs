@@ -32,7 +32,11 @@ pub(super) async fn open_failing(
 ) -> (Ledger, Arc<Failing>) {
     let store = Arc::new(Failing::of(Sqlite::open(state, durability).unwrap()));
     let kept = (Arc::clone(&store) as Arc<dyn Store>, durability);
-    let opened = Ledger::open(Limits::default(), kept, None, CancellationToken::new());
+    let limits = Limits {
+        arguments: 100,
+        ..Limits::default()
+    };
+    let opened = Ledger::open(limits, kept, None, CancellationToken::new());
     (opened.await.unwrap().0, store)
 }
 
