@@ -1,6 +1,7 @@
 //! The backlog: changes that failed to be stored, and are retried later.
 
 use std::collections::VecDeque;
+use std::future::Future;
 
 use parking_lot::Mutex;
 
@@ -12,8 +13,14 @@ const MAX_CHANGES: usize = 8192;
 /// The most bytes of the changes that wait.
 const MAX_BYTES: usize = 64 << 20;
 
+/// How many changes may fail before the rest waits for the next try: the disk takes nothing.
+const TRIES: usize = 4;
+
 /// A change that can be retried.
 pub trait Change: Clone + Send + Sync {
+    /// Returns whether both changes are of the same record, so that the later one must not overtake the earlier one.
+    fn is_of_same(&self, other: &Self) -> bool;
+
     /// Stores the change.
     fn store(self, store: &dyn Store) -> Answer<'_, ()>;
 
@@ -54,11 +61,11 @@ impl<C: Change> Backlog<C> {
     /// Stores a change after those that wait, or adds it to the backlog if the store fails. A change whose record is damaged is
     /// dropped. Of several failures in a row, only the first is logged.
     pub async fn store(&self, store: &dyn Store, change: C) {
-        let stored = match self.catch_up(store).await {
-            Ok(()) => change.clone().store(store).await,
-            Err(error) => Err(error),
-        };
-        match stored {
+        let storing = async { change.clone().store(store).await };
+        match self
+            .after(store, |one| one.is_of_same(&change), storing)
+            .await
+        {
             Ok(()) => {}
             Err(error @ StoreError::Damaged { .. }) => drop_damaged(&error),
             Err(error) => {
@@ -73,30 +80,54 @@ impl<C: Change> Backlog<C> {
         }
     }
 
-    /// Stores the changes that wait, oldest first, until one fails.
+    /// Stores the changes that wait, and then does some work that must come after those that `precedes` names.
     ///
     /// # Errors
     ///
-    /// The failure of the first change that still waits.
+    /// The failure of the work. If a change that it must follow still waits: why a change could not be stored.
+    pub async fn after<T>(
+        &self,
+        store: &dyn Store,
+        precedes: impl Fn(&C) -> bool,
+        work: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        match self.catch_up(store).await {
+            Err(error) if self.look(|mut changes| Iterator::any(&mut changes, precedes)) => {
+                Err(error)
+            }
+            _ => work.await,
+        }
+    }
+
+    /// Stores the changes that wait, oldest first. If one fails, later changes of other records are tried all the same.
+    ///
+    /// # Errors
+    ///
+    /// The first failure, if changes still wait.
     pub async fn catch_up(&self, store: &dyn Store) -> Result<(), StoreError> {
         if self.waiting.lock().changes.is_empty() {
             return Ok(());
         }
         let _alone = self.storing.lock().await;
-        loop {
-            let Some((number, change)) = self.waiting.lock().changes.front().cloned() else {
-                return Ok(());
+        let (mut failed, mut first, mut from) = (Vec::new(), Ok(()), 0);
+        while failed.len() < TRIES {
+            let Some((number, change)) = self.waiting.lock().next(from, &failed) else {
+                break;
             };
+            from = number + 1;
             match change.store(store).await {
                 Err(error @ StoreError::Damaged { .. }) => drop_damaged(&error),
-                stored => stored?,
+                Err(error) => {
+                    failed.push(number);
+                    first = first.and(Err(error));
+                    continue;
+                }
+                Ok(()) => {}
             }
             // Meanwhile, `keep` may have dropped the change to make room.
-            let mut waiting = self.waiting.lock();
-            if waiting.changes.front().is_some_and(|(at, _)| *at == number) {
-                waiting.pop();
-            }
+            self.waiting.lock().remove(number);
         }
+        first
     }
 
     /// Adds a change, and drops the oldest ones beyond the limits. Returns whether no other change was waiting.
@@ -123,6 +154,25 @@ impl<C: Change> Backlog<C> {
 }
 
 impl<C: Change> Waiting<C> {
+    /// Returns the first change from this number on that is of no record of which an earlier change failed.
+    fn next(&self, from: u64, failed: &[u64]) -> Option<(u64, C)> {
+        let failed = || {
+            self.changes
+                .iter()
+                .filter(|(number, _)| failed.contains(number))
+        };
+        let mut later = self.changes.iter().filter(|(number, _)| *number >= from);
+        let next = later.find(|(_, change)| !failed().any(|(_, one)| one.is_of_same(change)));
+        next.cloned()
+    }
+
+    fn remove(&mut self, number: u64) {
+        let at = self.changes.iter().position(|(one, _)| *one == number);
+        if let Some((_, change)) = at.and_then(|at| self.changes.remove(at)) {
+            self.bytes -= change.bytes();
+        }
+    }
+
     fn pop(&mut self) {
         if let Some((_, change)) = self.changes.pop_front() {
             self.bytes -= change.bytes();

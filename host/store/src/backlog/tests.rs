@@ -9,7 +9,10 @@ use crate::Sqlite;
 #[derive(Debug, Default)]
 struct Disk {
     is_full: bool,
+    /// Changes of at least so many bytes do not fit; 0: all fit.
+    room: usize,
     stored: Vec<u32>,
+    refused: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -20,10 +23,19 @@ struct Number {
 }
 
 impl Change for Number {
+    /// Numbers with the same last digit are of the same record.
+    fn is_of_same(&self, other: &Self) -> bool {
+        self.number % 10 == other.number % 10
+    }
+
     fn store(self, _: &dyn Store) -> Answer<'_, ()> {
         let mut disk = self.disk.lock();
         let stored = match (disk.is_full, self.number) {
             (true, _) => Err(StoreError::Full),
+            _ if (1..=self.bytes).contains(&disk.room) => {
+                disk.refused += 1;
+                Err(StoreError::Full)
+            }
             (false, 13) => Err(StoreError::Damaged {
                 path: "store.db".into(),
                 problem: String::new(),
@@ -62,6 +74,49 @@ async fn changes_wait_in_order_and_damage_holds_up_no_other() {
     backlog.store(&store, change(4)).await;
     assert_eq!(disk.lock().stored, [1, 2, 3, 4]);
     assert_eq!(backlog.look(|changes| changes.count()), 0);
+}
+
+/// A later change of the same record waits for the one that does not fit.
+#[tokio::test]
+async fn a_change_that_does_not_fit_holds_up_no_other_record() {
+    let store = Sqlite::in_memory().unwrap();
+    let disk = Arc::new(Mutex::new(Disk::default()));
+    let backlog = Backlog::default();
+    let change = |number, bytes| Number {
+        number,
+        bytes,
+        disk: Arc::clone(&disk),
+    };
+    disk.lock().is_full = true;
+    for (number, bytes) in [(1, 100), (11, 1), (2, 1)] {
+        backlog.store(&store, change(number, bytes)).await;
+    }
+    disk.lock().is_full = false;
+    disk.lock().room = 50;
+    backlog.store(&store, change(3, 1)).await;
+    backlog.store(&store, change(21, 1)).await;
+    assert_eq!(disk.lock().stored, [2, 3]);
+    disk.lock().room = 0;
+    backlog.catch_up(&store).await.unwrap();
+    assert_eq!(disk.lock().stored, [2, 3, 1, 11, 21]);
+}
+
+/// If the disk takes nothing, not every change that waits is tried.
+#[tokio::test]
+async fn a_full_disk_is_not_asked_for_every_change() {
+    let store = Sqlite::in_memory().unwrap();
+    let disk = Arc::new(Mutex::new(Disk::default()));
+    let backlog = Backlog::default();
+    for number in 0..10 {
+        backlog.keep(Number {
+            number,
+            bytes: 100,
+            disk: Arc::clone(&disk),
+        });
+    }
+    disk.lock().room = 50;
+    backlog.catch_up(&store).await.unwrap_err();
+    assert_eq!(disk.lock().refused, TRIES);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use toolhost_store::{
 use super::answer::Key;
 use super::past::{Past, read, set};
 use crate::call::{Refused, ToolSet, includes, union};
+use toolhost_state::id::{CallId, ChatId};
 
 /// Stores what happens to calls.
 #[derive(Debug)]
@@ -30,16 +31,23 @@ pub(super) enum Change {
 }
 
 impl Change {
-    pub(super) fn is_of(&self, key: &Key) -> bool {
-        let (chat, call) = match self {
+    fn name(&self) -> (&ChatId, &CallId) {
+        match self {
             Self::Begun(call) | Self::Ended(EndedCall { call, .. }, _) => (&call.chat, &call.call),
             Self::Fenced(fence) => (&fence.chat, &fence.call),
-        };
-        *chat == key.0 && *call == key.1
+        }
+    }
+
+    fn is_of(&self, key: &Key) -> bool {
+        self.name() == (&key.0, &key.1)
     }
 }
 
 impl toolhost_store::Change for Change {
+    fn is_of_same(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+
     fn store(self, store: &dyn Store) -> Answer<'_, ()> {
         Box::pin(async move {
             match self {
@@ -139,13 +147,10 @@ impl Keeper {
 
     /// Stores that a call is about to run. Only [`Begun::New`] permits that.
     pub(super) async fn begin(&self, call: NewCall) -> Result<Begun, Refused> {
-        let stored = match self.catch_up().await {
-            Ok(()) => self.store.begin(call.clone()).await,
-            Err(error) => Err(error),
-        };
-        match stored {
+        let change = Change::Begun(call.clone());
+        match self.after(&change, self.store.begin(call)).await {
             Err(error) if self.may_wait(&error) => {
-                self.keep(Change::Begun(call));
+                self.keep(change);
                 Ok(Begun::New)
             }
             stored => stored.map_err(|error| Refused::Unrecorded(text(&error))),
@@ -162,34 +167,27 @@ impl Keeper {
     /// Stores how a call ended. If the end cannot be stored now, it is stored as soon as it can be. The caller is told all the
     /// same. `number` is that of a call whose beginning the store does not have.
     pub(super) async fn end(&self, ended: EndedCall, number: Option<i64>) {
-        let stored = match self.catch_up().await {
-            Ok(()) => self.store.end(ended.clone()).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = stored {
-            tracing::warn!(chat = %ended.call.chat, call = %ended.call.call, error = text(&error), "the end of a call cannot be stored now");
-            self.keep(Change::Ended(ended, number));
+        let change = Change::Ended(ended.clone(), number);
+        if let Err(error) = self.after(&change, self.store.end(ended)).await {
+            let (chat, call) = change.name();
+            tracing::warn!(%chat, %call, error = text(&error), "the end of a call cannot be stored now");
+            self.keep(change);
         }
     }
 
     /// Stores the cancellation of a call that runs. A failure does no harm: the call has begun, and does not run again.
     pub(super) async fn cancel_running(&self, fence: Cancellation) {
-        let stored = match self.catch_up().await {
-            Ok(()) => self.store.cancel(fence.clone()).await.map(drop),
-            Err(error) => Err(error),
-        };
+        let change = Change::Fenced(fence.clone());
+        let stored = self.after(&change, self.store.cancel(fence)).await;
         if stored.is_err_and(|error| self.may_wait(&error)) {
-            self.keep(Change::Fenced(fence));
+            self.keep(change);
         }
     }
 
     /// Cancels a call that does not run.
     pub(super) async fn cancel(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
-        let stored = match self.catch_up().await {
-            Ok(()) => self.store.cancel(fence.clone()).await,
-            Err(error) => Err(error),
-        };
-        match stored {
+        let change = Change::Fenced(fence.clone());
+        match self.after(&change, self.store.cancel(fence.clone())).await {
             Ok(CancelAnswer::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
             Ok(CancelAnswer::Tombstone(_) | CancelAnswer::Foreign) => Ok(Cancelling::Tombstone),
             Ok(CancelAnswer::TooMany) => Ok(Cancelling::TooMany),
@@ -224,6 +222,13 @@ impl Keeper {
         };
         self.keep(Change::Fenced(fence));
         Ok(done)
+    }
+
+    /// Stores the changes that could not be stored before, and then a change of a call. It fails if an earlier change of this call
+    /// still waits.
+    async fn after<T>(&self, change: &Change, storing: Answer<'_, T>) -> Result<T, StoreError> {
+        let precedes = |one: &Change| toolhost_store::Change::is_of_same(one, change);
+        self.unwritten.after(&*self.store, precedes, storing).await
     }
 
     /// Stores the changes that could not be stored before, as far as possible.

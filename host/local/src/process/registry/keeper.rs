@@ -31,7 +31,23 @@ enum Change {
     Forgotten(Vec<String>),
 }
 
+impl Change {
+    /// Returns the ids of its processes.
+    fn ids(&self) -> Vec<&str> {
+        match self {
+            Self::Starting(process) => vec![&process.id],
+            Self::Changed(processes) => processes.iter().map(|process| &*process.id).collect(),
+            Self::Forgotten(ids) => ids.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
 impl toolhost_store::Change for Change {
+    fn is_of_same(&self, other: &Self) -> bool {
+        let ids = other.ids();
+        self.ids().iter().any(|id| ids.contains(id))
+    }
+
     fn store(self, store: &dyn Store) -> Answer<'_, ()> {
         match self {
             Self::Starting(process) => store.add_process(*process),
