@@ -1,7 +1,7 @@
 //! Files of staged changes: the changes that a killed host must not lose, and that the database does not have yet.
 //!
-//! A record is a header of 20 bytes and a change as JSON. The header is the length of the JSON, the number of the change in the order
-//! of all changes, and a checksum of both and of the JSON.
+//! A record is a line between two line breaks: a checksum of the rest, the number of the change in the order of all changes, and the
+//! change as JSON, which contains no line break. So a reader finds the records behind a damaged one.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -18,8 +18,8 @@ use crate::{EndedCall, NewCall, Process};
 /// The names of the files. While the changes of one of them are committed, the other one takes new changes.
 pub(super) const FILES: [&str; 2] = ["store.staged-0", "store.staged-1"];
 
-/// The bytes of the header of a record.
-const HEADER: usize = 20;
+/// How many digits a checksum has.
+const SUM: usize = 16;
 
 /// A change that is staged.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -116,45 +116,26 @@ pub(super) fn are_there(directory: &StateDir) -> io::Result<bool> {
 }
 
 /// Adds the records of a file, with their numbers. Returns whether all of them are whole.
-fn read_records(mut bytes: &[u8], records: &mut Vec<(u64, Change<'static>)>) -> bool {
+fn read_records(bytes: &[u8], records: &mut Vec<(u64, Change<'static>)>) -> bool {
     let mut are_whole = true;
-    while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
-        let (length, number, sum) = split(header);
-        let Some((json, next)) = rest.split_at_checked(length as usize) else {
-            return false;
-        };
-        match serde_json::from_slice(json) {
-            Ok(change) if sum_of(length, number, json) == sum => records.push((number, change)),
-            _ => are_whole = false,
-        }
-        bytes = next;
+    let lines = bytes.split(|byte| *byte == b'\n');
+    for line in lines.filter(|line| !line.is_empty()) {
+        let record = read_record(line);
+        are_whole &= record.is_some();
+        records.extend(record);
     }
-    are_whole && bytes.is_empty()
+    are_whole
 }
 
-fn split(header: &[u8; HEADER]) -> (u32, u64, i64) {
-    let [l0, l1, l2, l3, numbers @ ..] = *header;
-    let (number, sum) = numbers.split_at(8);
-    let eight = |bytes: &[u8]| <[u8; 8]>::try_from(bytes).unwrap_or_default();
-    (
-        u32::from_le_bytes([l0, l1, l2, l3]),
-        u64::from_le_bytes(eight(number)),
-        i64::from_le_bytes(eight(sum)),
-    )
+/// Returns the record of a line; `None` if it is damaged.
+fn read_record(line: &[u8]) -> Option<(u64, Change<'static>)> {
+    let (sum, rest) = str::from_utf8(line).ok()?.split_at_checked(SUM)?;
+    let (number, json) = rest.split_once(' ').filter(|_| sum == sum_of(rest))?;
+    Some((number.parse().ok()?, serde_json::from_str(json).ok()?))
 }
 
-fn join(length: u32, number: u64, sum: i64) -> [u8; HEADER] {
-    let mut header = [0; HEADER];
-    let (start, rest) = header.split_at_mut(4);
-    let (middle, end) = rest.split_at_mut(8);
-    start.copy_from_slice(&length.to_le_bytes());
-    middle.copy_from_slice(&number.to_le_bytes());
-    end.copy_from_slice(&sum.to_le_bytes());
-    header
-}
-
-fn sum_of(length: u32, number: u64, json: &[u8]) -> i64 {
-    checksum(&[&length.to_le_bytes(), &number.to_le_bytes(), json])
+fn sum_of(rest: &str) -> String {
+    format!("{:0SUM$x}", checksum(&[rest.as_bytes()]))
 }
 
 /// An open file of staged changes.
@@ -162,8 +143,6 @@ fn sum_of(length: u32, number: u64, json: &[u8]) -> i64 {
 pub(super) struct StageFile {
     file: File,
     length: u64,
-    /// Whether the file ends in a part of a record that could not be cut off: a record behind it would not be found.
-    is_torn: bool,
 }
 
 impl StageFile {
@@ -171,26 +150,18 @@ impl StageFile {
     pub(super) fn open(directory: &StateDir, name: &str) -> io::Result<Self> {
         let file = directory.append_file(name)?;
         file.set_len(0)?;
-        Ok(Self {
-            file,
-            length: 0,
-            is_torn: false,
-        })
+        Ok(Self { file, length: 0 })
     }
 
     /// Appends a change. It survives the end of the host when this returns.
     pub(super) fn append(&mut self, number: u64, change: &Change<'_>) -> io::Result<()> {
-        if self.is_torn {
-            return Err(io::Error::other("the file ends in a part of a record"));
-        }
-        let mut record = vec![0; HEADER];
-        serde_json::to_writer(&mut record, change)?;
-        if let Some((header, json)) = record.split_first_chunk_mut::<HEADER>() {
-            let length = u32::try_from(json.len()).map_err(io::Error::other)?;
-            *header = join(length, number, sum_of(length, number, json));
-        }
-        if let Err(error) = self.file.write_all(&record) {
-            self.is_torn = self.file.set_len(self.length).is_err();
+        let rest = format!("{number} {}", serde_json::to_string(change)?);
+        let record = format!("\n{}{rest}\n", sum_of(&rest));
+        if let Err(error) = self.file.write_all(record.as_bytes()) {
+            if self.file.set_len(self.length).is_err() {
+                // A part of the record stays. Readers skip it.
+                self.length = self.file.metadata()?.len();
+            }
             return Err(error);
         }
         self.length += record.len() as u64;
@@ -199,9 +170,9 @@ impl StageFile {
 
     /// Forgets all changes, because the database has them.
     pub(super) fn clear(&mut self) -> io::Result<()> {
-        if self.length > 0 || self.is_torn {
+        if self.length > 0 {
             self.file.set_len(0)?;
-            (self.length, self.is_torn) = (0, false);
+            self.length = 0;
         }
         Ok(())
     }

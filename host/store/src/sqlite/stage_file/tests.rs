@@ -35,3 +35,43 @@ fn a_file_with_later_changes_is_removed_last() {
         assert_eq!(directory.inode(FILES[earlier]).unwrap(), None);
     }
 }
+
+/// Every record but the damaged one is found, whichever bit is flipped.
+#[test]
+fn a_flipped_bit_damages_one_record() {
+    let base = tempfile::tempdir().unwrap();
+    let directory = StateDir::open(&base.path().join("state")).unwrap();
+    let mut file = StageFile::open(&directory, FILES[0]).unwrap();
+    for number in 0..3 {
+        let process = Process {
+            command: "echo \n\u{1}".to_owned(),
+            ..process(&number.to_string())
+        };
+        let change = Change::AddProcess(Cow::Owned(process));
+        file.append(number, &change).unwrap();
+    }
+    let bytes = directory.read(FILES[0], u64::MAX).unwrap().unwrap();
+    let numbers = |bytes: &[u8]| {
+        let mut records = Vec::new();
+        let are_whole = read_records(bytes, &mut records);
+        let numbers: Vec<_> = records.iter().map(|(number, _)| *number).collect();
+        (are_whole, numbers)
+    };
+    assert_eq!(numbers(&bytes), (true, vec![0, 1, 2]));
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            let (are_whole, numbers) = numbers(&damaged);
+            assert_eq!(
+                (are_whole, numbers.len()),
+                (false, 2),
+                "bit {bit} of byte {at}"
+            );
+        }
+        // The file ends early.
+        let (are_whole, numbers) = numbers(&bytes[..at]);
+        assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
+        assert!(are_whole || numbers.len() < 3);
+    }
+}
