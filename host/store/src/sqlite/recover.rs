@@ -35,9 +35,10 @@ pub struct Recovered {
     pub is_complete: bool,
 }
 
-/// The files of a store. The database is the last that is set aside: once it is, every file with one of these names belongs to the new
-/// store.
-const FILES: [&str; 6] = [
+/// The files of a store. It has a journal only while it is created. The database is the last that is set aside: once it is, every file
+/// with one of these names belongs to the new store.
+const FILES: [&str; 7] = [
+    "store.db-journal",
     "store.db-wal",
     "store.db-shm",
     witness::FILE,

@@ -1,5 +1,6 @@
 //! Tests of recoveries that are killed: a start afterwards makes no new store, and the next recovery finds everything.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -14,8 +15,15 @@ use crate::sqlite::{open, settle};
 use crate::staging::killed_after;
 use crate::values::{call, ended, process};
 
-/// The system calls before which a recovery is killed: all that change a directory, and those with which SQLite changes a file.
-const CHANGES: &str = "renameat,renameat2,unlink,unlinkat,pwrite64,ftruncate,fsync,fdatasync";
+/// The system calls before which a recovery is killed: those that change a directory, and those with which SQLite changes a file.
+const CHANGES: [&str; 6] = [
+    "openat",
+    "renameat",
+    "unlinkat",
+    "unlink",
+    "pwrite64",
+    "ftruncate",
+];
 
 /// This is no test: other tests start it as the recovery, and kill it.
 #[test]
@@ -26,14 +34,30 @@ fn recovers() {
     Sqlite::recover(&directory, Durability::Host).unwrap();
 }
 
-/// Recovers a store, and is killed before the change of this number. Returns whether it was.
-fn is_killed_before(state: &Path, change: usize) -> bool {
-    let inject = format!("--inject={CHANGES}:signal=SIGKILL:when={change}");
-    let trace = format!("--trace={CHANGES}");
+/// This is no test: another test starts it as the first host of a directory, and kills it.
+#[test]
+#[ignore = "a start that another test starts and kills"]
+fn starts() {
+    let state = std::env::var_os("STORE_STATE").unwrap();
+    drop(open(Path::new(&state), Durability::Host).unwrap());
+}
+
+/// Recovers a store, and is killed before a system call: the one of this number among those of this name. Returns whether it was killed.
+fn is_killed_before(state: &Path, call: &str, number: usize) -> bool {
+    is_killed("recovery::recovers", state, call, number)
+}
+
+fn is_killed(program: &str, state: &Path, call: &str, number: usize) -> bool {
+    let inject = format!("--inject={call}:signal=SIGKILL:when={number}");
+    let trace = format!("--trace={call}");
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", &trace, &inject]);
+    if call == "openat" {
+        // Only files that are opened by the descriptor of the directory.
+        command.arg("-P").arg(state);
+    }
     command.arg(std::env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "recovery::recovers"]);
+    command.args(["--ignored", "--exact", program]);
     command.env("STORE_STATE", state).stdout(Stdio::null());
     !command.status().unwrap().success()
 }
@@ -48,7 +72,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Starts a host. It must refuse to start and name the way on, or know all calls.
-async fn start(state: &Path, ids: &[String], when: usize) {
+async fn start(state: &Path, ids: &[String], when: &str) {
     match open(state, Durability::Host) {
         Ok(store) => knows(&store, ids, when).await,
         Err(error) => assert!(
@@ -58,70 +82,75 @@ async fn start(state: &Path, ids: &[String], when: usize) {
     }
 }
 
-/// Returns how many calls a reader of a store at rest lists.
-fn listed(store: &AtRest) -> usize {
+/// Reads a store at rest. The reader must refuse it, or list all calls.
+fn read(state: &Path, ids: &[String], when: &str) {
     let query = CallQuery::of_chat("c".parse().unwrap(), 1000);
-    store.calls(query).unwrap().calls.len()
+    match AtRest::open(&StateDir::open(state).unwrap()) {
+        Ok(store) => {
+            let page = store.unwrap().calls(query).unwrap();
+            assert_eq!(page.calls.len(), ids.len(), "{when}");
+        }
+        Err(error) => assert!(
+            matches!(error, StoreError::Damaged { .. }),
+            "{when}: {error}"
+        ),
+    }
 }
 
-async fn knows(store: &Sqlite, ids: &[String], when: usize) {
+async fn knows(store: &Sqlite, ids: &[String], when: &str) {
     for id in ids {
         let begun = store.begin(call("c", id)).await.unwrap();
-        assert_ne!(
-            begun,
-            Begun::New,
-            "{id} runs again: killed before change {when}"
-        );
+        assert_ne!(begun, Begun::New, "{id} runs again: killed before {when}");
     }
+}
+
+/// Returns the names of the files, without the time of a recovery.
+fn names(state: &Path) -> BTreeSet<String> {
+    let files = std::fs::read_dir(state).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names
+        .map(|name| name.replace(|c: char| c.is_ascii_digit(), ""))
+        .collect()
 }
 
 /// Kills recoveries of a store at every step.
 async fn kill_everywhere(base: &Path, from: &Path, ids: &[String]) {
-    let (state, started) = (base.join("state"), base.join("started"));
+    let (state, copied) = (base.join("state"), base.join("copied"));
     copy(from, &state);
-    let directory = StateDir::open(&state).unwrap();
-    let whole = Sqlite::recover(&directory, Durability::Host).unwrap();
-    let names = || {
-        let names = std::fs::read_dir(&state).unwrap();
-        let names = names.map(|file| file.unwrap().file_name().into_string().unwrap());
-        // The time of the recovery is part of some names.
-        let mut names: Vec<_> = names
-            .map(|name| name.replace(|c: char| c.is_ascii_digit(), ""))
-            .collect();
-        names.sort();
-        names
-    };
-    let expected = names();
-    for change in 1.. {
-        copy(from, &state);
-        let is_killed = is_killed_before(&state, change);
-        copy(&state, &started);
-        start(&started, ids, change).await;
-        if !is_killed {
-            assert!(change > 10, "it was killed before {change} changes");
-            return;
-        }
-        copy(&state, &started);
-        let at_rest = AtRest::open(&StateDir::open(&started).unwrap());
-        match at_rest {
-            Ok(store) => assert_eq!(listed(&store.unwrap()), ids.len(), "{change}"),
-            Err(error) => assert!(matches!(error, StoreError::Damaged { .. }), "{error}"),
-        }
+    let recover = || {
         let directory = StateDir::open(&state).unwrap();
-        let recovered = Sqlite::recover(&directory, Durability::Host);
-        let recovered = recovered.unwrap_or_else(|error| panic!("{change}: {error:?}"));
+        let recovered = Sqlite::recover(&directory, Durability::Host).unwrap();
         let counts = (recovered.calls, recovered.unknown, recovered.is_complete);
-        assert_eq!(
-            counts,
-            (whole.calls, whole.unknown, whole.is_complete),
-            "{change}"
-        );
-        assert_eq!(names(), expected, "{change}");
-        assert_eq!(problems(&state), [""; 0]);
-        let store = Sqlite::open(&directory, Durability::Host).unwrap();
-        knows(&store, ids, change).await;
-        let processes = store.processes(ProcessQuery::all()).await.unwrap();
-        assert_eq!(processes.found, [process("p", "c")]);
+        (counts, names(&state))
+    };
+    let expected = recover();
+    for call in CHANGES {
+        for number in 1.. {
+            copy(from, &state);
+            if !is_killed_before(&state, call, number) {
+                assert!(number > 1, "there is no {call}");
+                break;
+            }
+            let when = format!("{call} {number}");
+            // SQLite would apply the journal of the new store to the damaged one.
+            let is_marked = names(&state).contains("store.recovering-");
+            let has_journal = names(&state).contains("store.db-journal");
+            assert!(is_marked || !has_journal, "{when}");
+            copy(&state, &copied);
+            start(&copied, ids, &when).await;
+            copy(&state, &copied);
+            read(&copied, ids, &when);
+            if !is_marked && names(&state) == expected.1 {
+                // The recovery was complete.
+                continue;
+            }
+            assert_eq!(recover(), expected, "{when}");
+            assert_eq!(problems(&state), [""; 0]);
+            let store = open(&state, Durability::Host).unwrap();
+            knows(&store, ids, &when).await;
+            let processes = store.processes(ProcessQuery::all()).await.unwrap();
+            assert_eq!(processes.found, [process("p", "c")]);
+        }
     }
 }
 
@@ -158,6 +187,39 @@ async fn a_killed_recovery_of_a_closed_store_is_done_again() {
     fill(&store).await;
     drop(store);
     kill_everywhere(base.path(), &closed, &ids()).await;
+}
+
+/// The new store had a rollback journal, which must not be applied to the damaged one.
+#[needs(program = "strace")]
+#[tokio::test]
+async fn a_killed_recovery_after_a_killed_recovery_is_done_again() {
+    let base = tempfile::tempdir().unwrap();
+    let (killed, interrupted) = (base.path().join("killed"), base.path().join("interrupted"));
+    let store = open(&killed, Durability::Host).unwrap();
+    fill(&store).await;
+    drop(store);
+    copy(&killed, &interrupted);
+    assert!(is_killed_before(&interrupted, "pwrite64", 4));
+    assert!(interrupted.join("store.db-journal").exists());
+    kill_everywhere(base.path(), &interrupted, &ids()).await;
+}
+
+#[needs(program = "strace")]
+#[test]
+fn a_first_start_that_is_killed_is_done_again() {
+    let base = tempfile::tempdir().unwrap();
+    let state = base.path().join("state");
+    for call in CHANGES {
+        for number in 1.. {
+            _ = std::fs::remove_dir_all(&state);
+            StateDir::open(&state).unwrap();
+            if !is_killed("recovery::starts", &state, call, number) {
+                break;
+            }
+            let started = open(&state, Durability::Host);
+            assert!(started.is_ok(), "{call} {number}: {started:?}");
+        }
+    }
 }
 
 /// Nothing tells which calls the store knew.
