@@ -76,12 +76,26 @@ impl AtRest {
     }
 }
 
-/// Replaces the state of a call that was running when its host was killed.
 /// Copies the files of a store that no host uses into a temporary directory, and adds the changes that a killed host has staged. Returns
 /// a connection to the copy.
 pub(super) fn copy_with(path: &Path, staged: &Staged) -> Result<(Connection, TempDir), Fault> {
     let (connection, directory) = copy_files(path)?;
-    Ok((add_staged(connection, path, staged)?, directory))
+    let nothing = (Witness::none(), &Testimony::default());
+    let (full, _) = std::sync::mpsc::sync_channel(1);
+    let core = resume(connection, nothing, path.to_owned(), full, staged)?;
+    Ok((core.connection, directory))
+}
+
+/// Copies the files of a store on a read-only file system, where SQLite cannot take the lock that a log needs. Returns `None` on another
+/// file system.
+pub(super) fn copy_if_read_only(path: &Path) -> Result<Option<(Connection, TempDir)>, Fault> {
+    let is_read_only = open_file(path)?.is_readonly("main")?;
+    is_read_only.then(|| copy_files(path)).transpose()
+}
+
+fn open_file(path: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags)
 }
 
 fn copy_files(path: &Path) -> Result<(Connection, TempDir), Fault> {
@@ -91,16 +105,10 @@ fn copy_files(path: &Path) -> Result<(Connection, TempDir), Fault> {
     if log_bytes(path) > 0 {
         std::fs::copy(beside(path, "-wal"), beside(&to, "-wal"))?;
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Ok((Connection::open_with_flags(&to, flags)?, directory))
+    Ok((open_file(&to)?, directory))
 }
 
-fn add_staged(connection: Connection, path: &Path, staged: &Staged) -> Result<Connection, Fault> {
-    let nothing = (Witness::none(), &Testimony::default());
-    let (full, _) = std::sync::mpsc::sync_channel(1);
-    Ok(resume(connection, nothing, path.to_owned(), full, staged)?.connection)
-}
-
+/// Replaces the state of a call that was running when its host was killed.
 fn mark_interrupted(state: &mut CallState) {
     if *state == CallState::Running {
         *state = CallState::Unknown;
@@ -111,14 +119,11 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     if !is_there(directory, &path)? {
         return Ok(None);
     }
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut connection = Connection::open_with_flags(&path, flags)?;
     let staged = Staged::read(directory)?;
-    let mut copy = None;
-    if connection.is_readonly("main")? || !staged.changes.is_empty() {
-        let (copied, directory) = copy_files(&path)?;
-        (connection, copy) = (copied, Some(directory));
-    }
+    let (mut connection, mut copy) = match copy_if_read_only(&path)? {
+        Some((copied, directory)) => (copied, Some(directory)),
+        None => (open_file(&path)?, None),
+    };
     connection.busy_timeout(super::PATIENCE)?;
     // In this mode, SQLite makes no shared-memory file, and no other connection can open the store.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -126,12 +131,10 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     let keeps_log = log_bytes(&path) > 0;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    schema::migrate(&connection, schema::STEPS, |version| {
-        Err(Fault::Older { version })
-    })?;
-    schema::verify(&connection, schema::STEPS)?;
+    schema::require_current(&connection)?;
     if !staged.changes.is_empty() {
-        connection = add_staged(connection, &path, &staged)?;
+        let (copied, directory) = copy_with(&path, &staged)?;
+        (connection, copy) = (copied, Some(directory));
     }
     connection.pragma_update(None, "query_only", true)?;
     Ok(Some(AtRest {

@@ -18,7 +18,7 @@ use super::stage_file::{self, Staged};
 use super::staging::Staging;
 use super::witness::{Key, Testimony, Witness};
 use super::writer::BATCH;
-use super::{Durability, FILE, beside, log_bytes, readers, recover, schema, upkeep};
+use super::{Durability, FILE, at_rest, beside, log_bytes, readers, recover, schema, upkeep};
 use crate::CallState;
 
 /// The size of a page in bytes.
@@ -102,7 +102,12 @@ pub(super) fn open_in_memory(
     if let Some(directory) = directory {
         (_, testimony) = Witness::read(directory)?;
         staged = Staged::read(directory)?;
-        copy_into(&connection, &directory.path().join(FILE))?;
+        let mut path = directory.path().join(FILE);
+        let copy = at_rest::copy_if_read_only(&path)?;
+        if let Some((_, copy)) = &copy {
+            path = copy.path().join(FILE);
+        }
+        copy_into(&connection, &path)?;
     }
     resume(
         connection,

@@ -89,10 +89,9 @@ fn version(connection: &Connection, steps: &[&str]) -> Result<i64, Fault> {
 
 /// Fails if the file is older than this program. Only a server upgrades files.
 pub(super) fn require_current(connection: &Connection) -> Result<(), Fault> {
-    let taken = version(connection, STEPS)?;
-    if usize::try_from(taken) != Ok(STEPS.len()) {
-        let text = "an older version wrote it: start `toolhost serve` once, which upgrades it";
-        return Err(std::io::Error::other(text).into());
+    let version = version(connection, STEPS)?;
+    if usize::try_from(version) != Ok(STEPS.len()) {
+        return Err(Fault::Older { version });
     }
     verify(connection, STEPS)
 }

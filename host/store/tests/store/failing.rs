@@ -161,13 +161,13 @@ async fn a_change_waits_for_an_earlier_one_of_the_same_process() {
 }
 
 /// A file system on a file, which can turn read-only while files of it are open.
-struct Loop {
+pub(crate) struct Loop {
     disk: Mounted,
     _image: tempfile::NamedTempFile,
 }
 
 impl Loop {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let image = tempfile::NamedTempFile::new().unwrap();
         image.as_file().set_len(16 << 20).unwrap();
         let made = Command::new("mkfs.ext4")
@@ -182,8 +182,12 @@ impl Loop {
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        self.disk.path()
+    }
+
     /// Lets the file system meet an error, after which it takes no more changes.
-    fn fail(&self) {
+    pub(crate) fn fail(&self) {
         self.disk.mount(&["-o", "remount,abort"]);
     }
 }
@@ -192,7 +196,7 @@ impl Loop {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_turns_read_only_at_work_hides_no_call() {
     let disk = Loop::new();
-    let state = disk.disk.path().join("state");
+    let state = disk.path().join("state");
     let store = open(&state, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::New);
