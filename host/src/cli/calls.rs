@@ -41,13 +41,19 @@ pub(super) struct Options {
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
     /// The most calls that are printed
-    #[arg(long, value_name = "N", default_value = "50")]
+    #[arg(long, value_name = "N", default_value = "50", value_parser = limit)]
     limit: NonZeroUsize,
     /// Print a line of JSON for each call instead of a table
     #[arg(long)]
     json: bool,
     #[command(flatten)]
     remote: remote::Remote,
+}
+
+/// Reads the most calls that are printed.
+fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
+    text.parse()
+        .map_err(|_| "write how many calls to print, at least 1")
 }
 
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
@@ -95,4 +101,20 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_of_nothing_is_told() {
+        assert_eq!(limit("7").map(NonZeroUsize::get), Ok(7));
+        for text in ["0", "-1", "x"] {
+            assert_eq!(
+                limit(text),
+                Err("write how many calls to print, at least 1")
+            );
+        }
+    }
 }
