@@ -22,6 +22,7 @@ mod digest;
 mod engine;
 mod failure;
 mod grants;
+mod guest;
 mod guest_memory;
 mod header;
 mod imports;

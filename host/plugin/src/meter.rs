@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::queue::Queue;
@@ -22,6 +23,9 @@ use toolhost_workspace::files::CpuAccount;
 
 /// The guest time that a call gets before it has to share. Nearly every call stays below.
 const LIGHT: Duration = Duration::from_millis(10);
+
+/// The guest time of one poll above which a guest does not go on where its call runs.
+const SHORT_POLL: Duration = Duration::from_micros(500);
 
 /// The guest time of one call.
 #[derive(Debug)]
@@ -68,27 +72,30 @@ impl Meter {
         self.began.store(thread_time(), Ordering::Relaxed);
     }
 
-    fn end(&self) {
+    /// Ends a poll, and returns its guest time.
+    fn end(&self) -> Duration {
         let time = thread_time().saturating_sub(self.began.load(Ordering::Relaxed));
         self.used.fetch_add(time, Ordering::Relaxed);
+        Duration::from_nanos(time)
     }
 }
 
 /// A call whose polls are measured, and which needs a permit to run on once it is no longer light.
 ///
-/// There is one permit less than there are threads, so that light calls always find a free one. A permit is given back
-/// whenever the call yields or waits, and permits are handed out in the order of asking: heavy calls take turns.
-pub(super) struct Metered<F> {
-    call: Pin<Box<F>>,
+/// A permit is given back whenever the call yields or waits, and permits are handed out in the order of asking: heavy calls take
+/// turns. There is one permit less than there are threads for guests, so that a guest which was just moved there finds a free one.
+pub(super) struct Metered<T> {
+    call: BoxFuture<'static, T>,
     meter: Arc<Meter>,
     ticker: Arc<Ticker>,
     permits: Arc<Queue>,
-    asking: Option<Pin<Box<dyn Future<Output = Option<OwnedSemaphorePermit>> + Send>>>,
+    last_poll: Duration,
+    asking: Option<BoxFuture<'static, Option<OwnedSemaphorePermit>>>,
 }
 
-impl<F> Metered<F> {
+impl<T> Metered<T> {
     pub(super) fn new(
-        call: F,
+        call: impl Future<Output = T> + Send + 'static,
         meter: Arc<Meter>,
         ticker: Arc<Ticker>,
         permits: Arc<Queue>,
@@ -98,15 +105,21 @@ impl<F> Metered<F> {
             meter,
             ticker,
             permits,
+            last_poll: Duration::ZERO,
             asking: None,
         }
     }
+
+    /// Returns whether the guest needs a thread for guests from now on: its last poll was long, or it needs a permit.
+    pub(super) fn is_heavy(&self) -> bool {
+        self.last_poll > SHORT_POLL || self.meter.used() > LIGHT
+    }
 }
 
-impl<F: Future> Future for Metered<F> {
-    type Output = F::Output;
+impl<T> Future for Metered<T> {
+    type Output = T;
 
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
         let this = self.get_mut();
         let _permit = if this.meter.used() > LIGHT {
             let permits = &this.permits;
@@ -122,7 +135,7 @@ impl<F: Future> Future for Metered<F> {
         let _ticking = this.ticker.tick();
         this.meter.begin();
         let result = this.call.as_mut().poll(context);
-        this.meter.end();
+        this.last_poll = this.meter.end();
         result
     }
 }

@@ -5,10 +5,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::{Instrument as _, Span};
+use tracing::Instrument as _;
 use wasmtime::Store;
 
 use super::admission::Admitted;
@@ -17,6 +16,7 @@ use super::approve::approve;
 use super::call_recorder::{self, CallRecorder, Usage};
 use super::deadline::Deadline;
 use super::failure::{Failure, Instantiating};
+use super::guest::Guest;
 use super::guest_memory::Share;
 use super::meter::{Meter, Metered};
 use super::reply;
@@ -250,7 +250,7 @@ impl Plugin {
             .min(self.limits.max_deadline)
     }
 
-    /// Starts a guest on the threads for guests: a fresh store and instance, and one use of it.
+    /// Makes a guest: a fresh store and instance, and one use of it.
     fn spawn<T, U>(
         &self,
         trail: Trail,
@@ -313,23 +313,12 @@ impl Plugin {
             Arc::clone(&inner.ticker),
             Arc::clone(&inner.heavy),
         );
-        // The guest runs on threads of another runtime, which do not know the current span.
-        let guest = metered.instrument(Span::current());
-        (Guest(self.engine.guests().spawn(guest)), usage)
-    }
-}
-
-/// A running guest. Dropping this ends the guest.
-struct Guest<T>(JoinHandle<Result<T, Failure>>);
-
-impl<T> Drop for Guest<T> {
-    fn drop(&mut self) {
-        self.0.abort();
+        (Guest::new(metered, self.engine.guests().clone()), usage)
     }
 }
 
 /// Waits for a guest until its deadline. If the call is cancelled, the guest has the grace to reply, also beyond its deadline.
-async fn settle<T>(
+async fn settle<T: Send + 'static>(
     mut guest: Guest<T>,
     deadline: &Deadline,
     cancelled: &CancellationToken,
@@ -337,21 +326,18 @@ async fn settle<T>(
 ) -> Result<T, Failure> {
     let ended = tokio::select! {
         biased;
-        ended = &mut guest.0 => Some(ended),
+        ended = &mut guest => Some(ended),
         () = tokio::time::sleep_until(deadline.at) => None,
         () = cancelled.cancelled() => tokio::select! {
             biased;
-            ended = &mut guest.0 => Some(ended),
+            ended = &mut guest => Some(ended),
             () = grace => None,
         },
     };
     match ended {
-        Some(Ok(result)) => result,
-        Some(Err(error)) => Err(Failure::Broken(format!("the host failed: {error}"))),
+        Some(result) => result,
         None => {
-            guest.0.abort();
-            // Until its store is dropped, the guest still holds an instance slot of the pool.
-            _ = (&mut guest.0).await;
+            guest.end().await;
             Err(if cancelled.is_cancelled() {
                 Failure::Cancelled
             } else {

@@ -1,7 +1,7 @@
 //! The thread that increments the epoch of an engine. The increments interrupt running guests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -10,16 +10,24 @@ use wasmtime::EngineWeak;
 /// The time between two ticks: a guest runs no longer than about this before it yields.
 const TICK: Duration = Duration::from_millis(2);
 
-/// How many ticks the thread goes on for after the last guest stopped, so that quick successive calls need not wake it each
-/// time.
-const LINGER: u32 = 50;
+/// The longest pause for which a guest that begins to run does not wake the thread, in ticks. While no guest runs, each pause is twice
+/// the one before, so quick successive calls find the thread in a short pause.
+const SHORT: u32 = 4;
 
 /// Increments the epoch while a guest runs, sleeps while none does, and ends with the engine.
 #[derive(Debug)]
 pub(super) struct Ticker {
-    running: Arc<AtomicUsize>,
-    ticks: Arc<AtomicU64>,
+    shared: Arc<Shared>,
     thread: Thread,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    /// Guests that run.
+    running: AtomicUsize,
+    ticks: AtomicU64,
+    /// The pause under way, in ticks.
+    pause: AtomicU32,
 }
 
 /// A guard: the epoch is incremented until it is dropped.
@@ -28,30 +36,28 @@ pub(super) struct Ticking<'a>(&'a AtomicUsize);
 impl Ticker {
     /// Starts the thread, which holds the engine weakly, so that it does not keep the engine alive.
     pub(super) fn start(engine: EngineWeak) -> std::io::Result<Arc<Self>> {
-        let running = Arc::new(AtomicUsize::new(0));
-        let ticks = Arc::new(AtomicU64::new(0));
-        let (seen, counted) = (Arc::clone(&running), Arc::clone(&ticks));
+        let shared = Arc::<Shared>::default();
+        let seen = Arc::clone(&shared);
         let handle = thread::Builder::new()
             .name("toolhost-ticker".into())
-            .spawn(move || run(&engine, &seen, &counted))?;
-        Ok(Arc::new(Self {
-            running,
-            ticks,
-            thread: handle.thread().clone(),
-        }))
+            .spawn(move || run(&engine, &seen))?;
+        let thread = handle.thread().clone();
+        Ok(Arc::new(Self { shared, thread }))
     }
 
     /// Returns how often the epoch was incremented.
     pub(super) fn ticks(&self) -> u64 {
-        self.ticks.load(Ordering::Relaxed)
+        self.shared.ticks.load(Ordering::Relaxed)
     }
 
     /// Has the epoch incremented until the returned guard is dropped.
     pub(super) fn tick(&self) -> Ticking<'_> {
-        if self.running.fetch_add(1, Ordering::SeqCst) == 0 {
+        let Shared { running, pause, .. } = &*self.shared;
+        // The thread stores its pause before it looks for guests, so one of the two sees the other.
+        if running.fetch_add(1, Ordering::SeqCst) == 0 && pause.load(Ordering::SeqCst) > SHORT {
             self.thread.unpark();
         }
-        Ticking(&self.running)
+        Ticking(running)
     }
 }
 
@@ -68,25 +74,25 @@ impl Drop for Ticking<'_> {
     }
 }
 
-fn run(engine: &EngineWeak, running: &AtomicUsize, ticks: &AtomicU64) {
-    /// How often the thread checks that the engine still exists while no guest runs.
-    const LOOK: Duration = Duration::from_secs(10);
-    let mut idle = 0;
+fn run(engine: &EngineWeak, shared: &Shared) {
+    /// The longest pause, after which the thread looks whether the engine still exists.
+    const LONGEST: u32 = 5_000;
+    /// The pause after which no guest is expected soon.
+    const LINGER: u32 = 16;
+    let mut pause = 1;
     loop {
-        if running.load(Ordering::SeqCst) > 0 {
-            idle = 0;
-        } else {
-            idle += 1;
-        }
-        if idle > LINGER {
-            thread::park_timeout(LOOK);
-        } else {
-            thread::sleep(TICK);
-        }
+        shared.pause.store(pause, Ordering::SeqCst);
+        let is_short = pause <= SHORT || shared.running.load(Ordering::SeqCst) == 0;
+        thread::park_timeout(if is_short { TICK * pause } else { TICK });
         let Some(engine) = engine.upgrade() else {
             return;
         };
         engine.increment_epoch();
-        ticks.fetch_add(1, Ordering::Relaxed);
+        shared.ticks.fetch_add(1, Ordering::Relaxed);
+        pause = match shared.running.load(Ordering::SeqCst) {
+            1.. => 1,
+            0 if pause >= LINGER => LONGEST,
+            0 => pause * 2,
+        };
     }
 }

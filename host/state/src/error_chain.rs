@@ -1,4 +1,6 @@
-//! Errors as one text.
+//! Errors and panics as one text.
+
+use std::any::Any;
 
 /// Returns the text of an error with all of its causes.
 pub fn full_text(error: &dyn std::error::Error) -> String {
@@ -12,4 +14,11 @@ pub fn full_text(error: &dyn std::error::Error) -> String {
             format!("{text}: {cause}")
         }
     })
+}
+
+/// Returns the message of a panic, or `it panicked` if the payload has none.
+pub fn panic_text(payload: &(dyn Any + Send)) -> &str {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| payload.downcast_ref::<&str>().copied())
+        .unwrap_or("it panicked")
 }

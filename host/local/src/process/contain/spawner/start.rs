@@ -1,0 +1,199 @@
+//! Starting a command: a spare supervisor gets it, or the spawner forks one for it.
+
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use toolhost_sandbox::Sandbox;
+
+use super::running::read_frame;
+use super::spares::{Origin, watched};
+use super::{PATIENCE, Spawner};
+use crate::process::contain::cgroup::Leaf;
+use crate::process::contain::supervised::{self, Supervised};
+use crate::process::contain::sys;
+use crate::process::contain::values::{Spawn, Streams};
+use crate::process::contain::wire::{Frame, Request};
+
+/// A supervisor that the spawner accepted to start.
+struct Asked {
+    control: UnixStream,
+    spawner: i32,
+    spawner_ended: CancellationToken,
+}
+
+/// A supervisor that has a command.
+struct Passed {
+    control: tokio::net::UnixStream,
+    spawner: i32,
+    spawner_ended: CancellationToken,
+    /// Its process id as the spawner knows it, and the spawner, if it was a spare one.
+    spare: Option<(i32, Arc<Origin>)>,
+}
+
+/// The descriptors that a supervisor gets for a command.
+struct Attached {
+    request: OwnedFd,
+    streams: Streams,
+    leaf: Option<Leaf>,
+    sandbox: Arc<Sandbox>,
+}
+
+impl Attached {
+    fn frame(&self) -> Frame {
+        Frame::Start {
+            cgroup: self.leaf.is_some(),
+            ruleset: self.sandbox.descriptors().next().is_some(),
+        }
+    }
+
+    fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let Streams { output, stdin } = &self.streams;
+        let fixed = [self.request.as_fd(), output.as_fd(), stdin.as_fd()];
+        let leaf = self.leaf.as_ref().map(AsFd::as_fd);
+        fixed
+            .into_iter()
+            .chain(leaf)
+            .chain(self.sandbox.descriptors())
+    }
+
+    /// Sends the message to a spare supervisor.
+    fn pass_to(&self, control: BorrowedFd<'_>) -> io::Result<()> {
+        let raw: Vec<_> = self.descriptors().map(|fd| fd.as_raw_fd()).collect();
+        sys::send(control, &self.frame().encode(), &raw)
+    }
+}
+
+impl Spawner {
+    /// Starts a command and waits until its shell has executed, or could not. The caller must be within a tokio runtime. If the future
+    /// is dropped, the command is ended.
+    pub(in crate::process::contain) async fn spawn(
+        &self,
+        spawn: &Spawn<'_>,
+        streams: Streams,
+    ) -> io::Result<(Supervised, supervised::Watch)> {
+        let attached = Attached {
+            request: sys::in_memory(&request(spawn)?.encode())?,
+            streams,
+            leaf: self.leaf(),
+            sandbox: Arc::clone(spawn.sandbox),
+        };
+        let is_of_chat = self.inner.program.is_none();
+        let (passed, attached) = match self.pass(&attached) {
+            Some(passed) => (passed, attached),
+            None => self.ask_and_wait(attached).await?,
+        };
+        let leaf = attached.leaf;
+        // Otherwise the output would not end before this process does.
+        drop((attached.request, attached.streams));
+        let socket = Arc::new(passed.control);
+        let supervised = Supervised::new(Arc::clone(&socket), passed.spawner, is_of_chat, leaf);
+        let mut watch = supervised::Watch::new(socket, passed.spawner_ended);
+        // Without an answer, either the supervisor was killed, perhaps by the command before the answer was sent; or a file system
+        // hangs, and the shell may start yet. So the command counts as started: its watch reports the rest.
+        if let Ok(started) = timeout(PATIENCE, watch.started(&supervised)).await {
+            started?;
+        }
+        if let Some((supervisor, origin)) = passed.spare {
+            origin.note_taken(supervisor);
+        }
+        Ok((supervised, watch))
+    }
+
+    /// Passes a command to a spare supervisor; `None` if there is none.
+    fn pass(&self, attached: &Attached) -> Option<Passed> {
+        loop {
+            let spare = self.inner.spares.take()?;
+            // If sending fails, the supervisor has ended, and has not begun with the command.
+            if let Ok(control) = watched(spare.control)
+                && attached.pass_to(control.as_fd()).is_ok()
+            {
+                return Some(Passed {
+                    control,
+                    spawner: spare.origin.pid.cast_signed(),
+                    spawner_ended: spare.origin.ended.clone(),
+                    spare: Some((spare.supervisor, spare.origin)),
+                });
+            }
+        }
+    }
+
+    /// Asks the spawner for a supervisor, on a thread for blocking work.
+    async fn ask_and_wait(&self, attached: Attached) -> io::Result<(Passed, Attached)> {
+        let spawner = self.clone();
+        let asking = tokio::task::spawn_blocking(move || {
+            let asked = match spawner.ask(&attached)? {
+                Ok(asked) => asked,
+                // Ask the spawner that replaced the failed one.
+                Err(_) => spawner.ask(&attached)??,
+            };
+            Ok::<_, io::Error>((asked, attached))
+        });
+        let (asked, attached) = asking.await.map_err(io::Error::other)??;
+        let passed = Passed {
+            control: watched(asked.control.into())?,
+            spawner: asked.spawner,
+            spawner_ended: asked.spawner_ended,
+            spare: None,
+        };
+        Ok((passed, attached))
+    }
+
+    /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
+    /// replaced.
+    fn ask(&self, attached: &Attached) -> io::Result<io::Result<Asked>> {
+        let (control, theirs) = UnixStream::pair()?;
+        control.set_read_timeout(Some(PATIENCE))?;
+        let (spawner, spawner_ended) = {
+            let theirs = theirs;
+            let fds: Vec<_> = std::iter::once(theirs.as_fd())
+                .chain(attached.descriptors())
+                .collect();
+            self.send(attached.frame(), &fds)?
+        };
+        let failed = match read_frame(&control) {
+            Ok(Frame::Accepted) => {
+                return Ok(Ok(Asked {
+                    control,
+                    spawner: spawner.cast_signed(),
+                    spawner_ended,
+                }));
+            }
+            Ok(Frame::Failed { errno }) => io::Error::from_raw_os_error(errno),
+            Ok(_) => io::Error::other("the spawner answered something else"),
+            Err(error) => error,
+        };
+        // A command of the same user can freeze the spawner, or take its descriptors.
+        let why = format!("does not work ({failed}): another is started beside it");
+        self.replace(spawner, &why, false)?;
+        Ok(Err(failed))
+    }
+
+    fn leaf(&self) -> Option<Leaf> {
+        let parent = self.inner.cgroup.as_ref().as_ref().ok()?;
+        let leaf = parent.leaf();
+        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone"))
+            .ok()
+    }
+}
+
+fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
+    let text = |text: &OsStr| CString::new(text.as_bytes());
+    let env = spawn.env.iter();
+    let env =
+        env.map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
+    Ok(Request {
+        shell: text(spawn.shell.as_os_str())?,
+        command: text(spawn.command.as_ref())?,
+        workdir: text(spawn.workdir.as_os_str())?,
+        env: env.collect::<Result<_, _>>()?,
+        nice: spawn.nice,
+        oom_score_adj: spawn.oom_score_adj,
+        sandbox: spawn.sandbox.encode(),
+    })
+}
