@@ -1,8 +1,11 @@
 //! One execution of a call, from its beginning in the store to its end there.
 
+use std::any::Any;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use toolhost_store::{Begun, Cancellation, EndedCall, NewCall};
 
@@ -15,6 +18,7 @@ use super::shared::{Admitted, Shared};
 use super::turn::Turn;
 use crate::call::{Outcome, Refused, Request};
 use crate::tool::{ErrorKind, ToolError};
+use toolhost_state::error_chain::panic_text;
 
 /// A call that runs. If it is dropped before its end, as a task is with its runtime, its record must not claim for ever that
 /// the call runs. A call that had begun then has an unknown outcome; any other is forgotten.
@@ -64,8 +68,11 @@ impl Execution {
         if let Some(listener) = &shared.listener {
             listener.begun(&self.request);
         }
-        let outcome = tokio::spawn(admitted.execution).await;
-        let failed = |error| self.failed(ErrorKind::Broken, format!("the host failed: {error}"));
+        let outcome = AssertUnwindSafe(admitted.execution).catch_unwind().await;
+        let failed = |panic: Box<dyn Any + Send>| {
+            let text = format!("the host failed: {}", panic_text(&*panic));
+            self.failed(ErrorKind::Broken, text)
+        };
         let outcome = Arc::new(outcome.unwrap_or_else(failed));
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
         let (ended, number) = self.ended(&outcome);
