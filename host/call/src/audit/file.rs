@@ -26,6 +26,8 @@ pub(super) struct LogFile {
     file: File,
     /// Whether the file may end within a line: its writer failed, or was killed.
     torn: bool,
+    /// The size of the file in bytes, at the last look and with the lines since.
+    size: u64,
     max_size: u64,
     keep: u32,
 }
@@ -41,11 +43,25 @@ impl LogFile {
         let torn = is_torn(&file)?;
         Ok(Self {
             directory,
+            size: file.metadata()?.len(),
             file,
             torn,
             max_size: config.max_size,
             keep: config.keep,
         })
+    }
+
+    /// Looks at what others did to the file: another host has added lines to it, or another host or a program that rotates logs has
+    /// renamed or removed it. Then begins a new one.
+    pub(super) fn look(&mut self) {
+        let Ok(metadata) = self.file.metadata() else {
+            return;
+        };
+        self.size = metadata.len();
+        let found = self.directory.inode(NAME);
+        if found.is_ok_and(|found| found != Some(metadata.ino())) {
+            self.begin_another();
+        }
     }
 
     /// Appends a line. If the file has become too large, rotates it first.
@@ -54,17 +70,8 @@ impl LogFile {
     ///
     /// If it could not be written as a whole.
     pub(super) fn append(&mut self, line: &str) -> io::Result<()> {
-        let metadata = self.file.metadata()?;
-        // Another host, or a program that rotates logs, has removed or renamed the file.
-        let moved = match self.directory.inode(NAME) {
-            Ok(found) => found != Some(metadata.ino()),
-            Err(_) => false,
-        };
-        if moved || metadata.len() >= self.max_size {
-            // A file that is too large is better than an event that is lost.
-            if let Err(error) = self.rotate() {
-                tracing::warn!(%error, "the audit trail cannot be rotated, and grows on");
-            }
+        if self.size >= self.max_size {
+            self.begin_another();
         }
         let mut bytes = Vec::with_capacity(line.len() + 2);
         if self.torn {
@@ -73,6 +80,7 @@ impl LogFile {
         bytes.extend_from_slice(line.as_bytes());
         bytes.push(b'\n');
         let written = self.file.write_all(&bytes);
+        self.size += bytes.len() as u64;
         // A failed write may have written an unknown part of the line.
         self.torn = match &written {
             Ok(()) => false,
@@ -84,6 +92,13 @@ impl LogFile {
     /// Waits until all written lines are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
+    }
+
+    fn begin_another(&mut self) {
+        // A file that is too large is better than an event that is lost.
+        if let Err(error) = self.rotate() {
+            tracing::warn!(%error, "the audit trail cannot be rotated, and grows on");
+        }
     }
 
     /// Renames each file to its next number, the oldest first, and begins a new one. A crash in between leaves a gap in the
@@ -106,6 +121,7 @@ impl LogFile {
             self.directory.rename_file(NAME, &name(1))?;
         }
         self.file = self.directory.append_file(NAME)?;
+        self.size = self.file.metadata()?.len();
         self.torn = is_torn(&self.file)?;
         Ok(())
     }
@@ -217,10 +233,14 @@ mod tests {
         one.append("line 0").unwrap();
         one.append("line 1").unwrap();
         // Its file is `audit.jsonl.1` by now.
+        other.look();
         other.append("line 2").unwrap();
-        assert_eq!(read(&path, "audit.jsonl"), "line 1\nline 2\n");
-        assert_eq!(read(&path, "audit.jsonl.1"), "line 0\n");
+        // The file that has this name now is too large as well.
+        assert_eq!(read(&path, "audit.jsonl"), "line 2\n");
+        assert_eq!(read(&path, "audit.jsonl.1"), "line 1\n");
+        assert_eq!(read(&path, "audit.jsonl.2"), "line 0\n");
         std::fs::remove_file(path.join(NAME)).unwrap();
+        other.look();
         other.append("line 3").unwrap();
         assert_eq!(read(&path, "audit.jsonl"), "line 3\n");
     }

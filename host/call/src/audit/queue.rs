@@ -2,8 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender, TryRecvError};
+use std::thread::{self, Thread};
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
@@ -17,6 +17,12 @@ use crate::metrics::Metrics;
 /// After this time, the thread retries to write the number of lost lines, even if no new line has come.
 const RETRY: Duration = Duration::from_secs(1);
 
+/// How long the thread pauses after it wrote lines, so that not each line of a busy host has to wake it.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The most lines between two looks at what others did to the file.
+const LINES_A_LOOK: usize = 256;
+
 /// The memory that a line takes besides its text, in bytes.
 const OVERHEAD: usize = 64;
 
@@ -24,6 +30,7 @@ const OVERHEAD: usize = 64;
 #[derive(Debug)]
 pub(super) struct Queue {
     tasks: Sender<Task>,
+    thread: Thread,
     account: Arc<Mutex<Account>>,
     metrics: Metrics,
     limit: usize,
@@ -91,13 +98,15 @@ impl Queue {
             metrics: metrics.clone(),
             lost: 0,
             failing: false,
+            is_over: false,
         };
         // Not joined: a hung disk must not hold up the thread that drops this.
-        thread::Builder::new()
+        let writer = thread::Builder::new()
             .name("toolhost-audit".to_owned())
             .spawn(move || writer.run())?;
         Ok(Self {
             tasks,
+            thread: writer.thread().clone(),
             account,
             metrics,
             limit,
@@ -118,6 +127,9 @@ impl Queue {
                 account.bytes += cost;
                 // Under the lock, so that lines are queued in the order in which they were admitted.
                 _ = self.tasks.send(Task::Write(line));
+                if account.bytes > self.limit / 4 {
+                    self.thread.unpark();
+                }
                 return;
             }
             owner => {
@@ -138,6 +150,7 @@ impl Queue {
     pub(super) fn flush(&self, patience: Duration) -> bool {
         let (answer, answered) = mpsc::channel();
         _ = self.tasks.send(Task::Flush(answer));
+        self.thread.unpark();
         answered.recv_timeout(patience).unwrap_or(false)
     }
 }
@@ -152,30 +165,61 @@ struct Writer {
     lost: u64,
     /// Whether the last write failed, so that the failure is logged once only.
     failing: bool,
+    /// Whether the queue was dropped and everything is written.
+    is_over: bool,
 }
 
 impl Writer {
     fn run(mut self) {
         loop {
-            let task = self.next();
-            let is_end = matches!(task, Err(RecvTimeoutError::Disconnected));
-            self.report(is_end || matches!(task, Ok(Task::Flush(_))));
-            match task {
-                Ok(Task::Write(line)) => {
-                    self.append(&line.text, 1);
-                    let mut account = self.account.lock();
-                    account.bytes -= line.cost();
-                    if let Some(owner) = &line.owner {
-                        account.shares.settled(owner, line.cost());
-                    }
+            let mut task = self.next();
+            for done in 0_usize.. {
+                if done % LINES_A_LOOK == 0 {
+                    self.file.look();
                 }
-                Ok(Task::Flush(answer)) => {
-                    self.sync();
-                    _ = answer.send(self.lost == 0);
+                match self.work(task) {
+                    Some(next) => task = next,
+                    None => break,
                 }
-                Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return self.sync(),
             }
+            if self.is_over {
+                return;
+            }
+            thread::park_timeout(PAUSE);
+        }
+    }
+
+    /// Does a task, and returns the next one if it waits already.
+    fn work(
+        &mut self,
+        task: Result<Task, RecvTimeoutError>,
+    ) -> Option<Result<Task, RecvTimeoutError>> {
+        let is_end = matches!(task, Err(RecvTimeoutError::Disconnected));
+        self.report(is_end || matches!(task, Ok(Task::Flush(_))));
+        match task {
+            Ok(Task::Write(line)) => {
+                self.append(&line.text, 1);
+                let mut account = self.account.lock();
+                account.bytes -= line.cost();
+                if let Some(owner) = &line.owner {
+                    account.shares.settled(owner, line.cost());
+                }
+            }
+            Ok(Task::Flush(answer)) => {
+                self.sync();
+                _ = answer.send(self.lost == 0);
+            }
+            Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => {
+                self.sync();
+                self.is_over = true;
+                return None;
+            }
+        }
+        match self.tasks.try_recv() {
+            Ok(task) => Some(Ok(task)),
+            Err(TryRecvError::Empty) => None,
+            Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
         }
     }
 
