@@ -105,6 +105,9 @@ async fn spare(bench: &Bench) -> u32 {
         name.is_ok_and(|name| name.trim() == "toolhost-spare")
     };
     until("there is a spare supervisor", || {
+        if bench.spawner.spares() == 0 {
+            return None;
+        }
         let children = format!("/proc/{spawner}/task/{spawner}/children");
         let children = std::fs::read_to_string(children).unwrap_or_default();
         let mut pids = children.split_whitespace().map(|pid| pid.parse().unwrap());

@@ -58,6 +58,16 @@ pub(super) struct Sandboxes {
     made: Vec<(Policy, Confined)>,
 }
 
+impl Sandboxes {
+    /// Returns the sandbox with a policy, unless its spawner has ended.
+    fn find(&self, policy: &Policy) -> Option<Confined> {
+        let mut made = self.made.iter();
+        let (_, confined) =
+            made.find(|(made, confined)| made == policy && !confined.has_ended())?;
+        Some(confined.clone())
+    }
+}
+
 impl Confinement {
     /// Opens the confinement for the policy of a workspace. Without a spawner, commands cannot be confined.
     pub(super) fn open(
@@ -98,28 +108,49 @@ impl Confinement {
         }
     }
 
-    /// Returns the sandbox of a chat for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Blocks
-    /// on the disk. Must be called within a tokio runtime.
-    pub(super) fn of_chat(
-        &self,
+    /// Returns the sandbox of a chat for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Must
+    /// be called within a tokio runtime.
+    pub(super) async fn of_chat(
+        self: &Arc<Self>,
         sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
         wish: &Narrower,
     ) -> Result<Confined, Error> {
-        let policy = match wish.is_empty() {
-            true => Cow::Borrowed(&self.common.policy),
-            false if self.common.spawner.is_none() => {
-                return Err(Error::Failed(
-                    "the command cannot be confined further, because this host has no spawner"
-                        .into(),
-                ));
-            }
-            false => Cow::Owned(self.common.policy.narrow(wish)),
-        };
+        let policy = self.policy(wish)?;
+        // While another command has a sandbox made, the lock is held for as long as that takes.
+        let made = sandboxes.try_lock().and_then(|made| made.find(&policy));
+        if let Some(confined) = made {
+            return Ok(confined);
+        }
+        let (this, sandboxes) = (Arc::clone(self), Arc::clone(sandboxes));
+        let (chat, policy) = (chat.cloned(), policy.into_owned());
+        let making = move || this.make(&sandboxes, chat.as_ref(), policy);
+        let made = tokio::task::spawn_blocking(making).await;
+        made.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+    }
+
+    /// Returns the policy of the workspace, narrowed by a wish.
+    fn policy(&self, wish: &Narrower) -> Result<Cow<'_, Policy>, Error> {
+        match wish.is_empty() {
+            true => Ok(Cow::Borrowed(&self.common.policy)),
+            false if self.common.spawner.is_none() => Err(Error::Failed(
+                "the command cannot be confined further, because this host has no spawner".into(),
+            )),
+            false => Ok(Cow::Owned(self.common.policy.narrow(wish))),
+        }
+    }
+
+    /// Returns the sandbox of a chat with a policy, and makes it if there is none. Blocks on the disk.
+    fn make(
+        &self,
+        sandboxes: &SharedSandboxes,
+        chat: Option<&ChatId>,
+        policy: Policy,
+    ) -> Result<Confined, Error> {
         let mut sandboxes = sandboxes.lock();
         sandboxes.made.retain(|(_, confined)| !confined.has_ended());
-        if let Some((_, confined)) = sandboxes.made.iter().find(|(made, _)| *made == *policy) {
-            return Ok(confined.clone());
+        if let Some(confined) = sandboxes.find(&policy) {
+            return Ok(confined);
         }
         if sandboxes.directory.is_none() && policy.mode != Mode::Off {
             sandboxes.directory = self.make_directory()?;
@@ -127,7 +158,7 @@ impl Confinement {
         let directory = sandboxes.directory.clone();
         let directory = directory.filter(|_| policy.mode != Mode::Off);
         let confined = self.common.confine(&policy, directory, chat)?;
-        sandboxes.made.push((policy.into_owned(), confined.clone()));
+        sandboxes.made.push((policy, confined.clone()));
         Ok(confined)
     }
 

@@ -70,9 +70,9 @@ pub(super) enum Watch {
     Supervised(supervised::Watch),
 }
 
-/// Starts a command: below a supervisor if there is a spawner, else in a process group. The caller must be within a tokio
-/// runtime.
-pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
+/// Starts a command: below a supervisor if there is a spawner, else in a process group. Returns once its shell has executed. The caller
+/// must be within a tokio runtime.
+pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
     own_limits::check_and_restore();
     let (reader, writer) = io::pipe()?;
     let output = pipe::Receiver::from_owned_fd(reader.into())?;
@@ -86,12 +86,12 @@ pub(super) fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<
     };
     let (contained, watch) = match spawner {
         Some(spawner) => {
-            let (supervised, watch) = spawner.spawn(spawn, streams)?;
+            let (supervised, watch) = spawner.spawn(spawn, streams).await?;
             let contained = Contained::Supervised(supervised);
             (contained, Watch::Supervised(watch))
         }
         None => {
-            let (group, watch) = Group::spawn(spawn, streams)?;
+            let (group, watch) = Group::spawn(spawn, streams).await?;
             (Contained::Group(group), Watch::Group(watch))
         }
     };

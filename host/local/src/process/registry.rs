@@ -14,7 +14,7 @@ mod upkeep;
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -42,6 +42,8 @@ use toolhost_store::HostState;
 #[derive(Debug)]
 pub struct Registry {
     workspace: PathBuf,
+    /// The path of the shell; unset until the first start.
+    shell: OnceLock<PathBuf>,
     environment: Environment,
     limits: Limits,
     confinement: Arc<Confinement>,
@@ -97,6 +99,7 @@ impl Registry {
         let closed = CancellationToken::new();
         let registry = Arc::new(Self {
             workspace: config.workspace,
+            shell: OnceLock::new(),
             environment: config.environment,
             limits: config.limits,
             confinement: Arc::new(confinement),

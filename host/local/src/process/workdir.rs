@@ -7,16 +7,13 @@ use super::Error;
 /// The longest path that Linux takes, in bytes.
 const MAX_PATH: usize = 4095;
 
-/// Resolves the directory to run in against the workspace directory, and checks it.
-///
-/// It is checked first because a missing directory and a missing shell are the same error of the operating system.
+/// Resolves the directory to run in against the workspace directory, without a look at the disk.
 ///
 /// # Errors
 ///
-/// [`Error::Workdir`] if it does not exist, is not a directory, or cannot be entered; the text names the nearest parent
-/// that does exist.
+/// [`Error::Invalid`] if it cannot be a path.
 pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBuf, Error> {
-    let path = match workdir {
+    Ok(match workdir {
         Some(path) if path.as_os_str().as_encoded_bytes().contains(&0) => {
             return Err(Error::Invalid("workdir contains a NUL byte".into()));
         }
@@ -31,11 +28,21 @@ pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBu
             workspace.join(path).components().collect()
         }
         _ => workspace.to_path_buf(),
-    };
-    let problem = match std::fs::metadata(&path) {
+    })
+}
+
+/// Checks a directory in which no shell could be started: a missing directory and a missing shell are the same error of the operating
+/// system. Blocks on the disk.
+///
+/// # Errors
+///
+/// [`Error::Workdir`] if it does not exist, is not a directory, or cannot be entered; the text names the nearest parent
+/// that does exist.
+pub(super) fn check(path: &Path) -> Result<(), Error> {
+    let problem = match std::fs::metadata(path) {
         Ok(metadata) if !metadata.is_dir() => "is not a directory",
-        Ok(_) => match nix::unistd::access(&path, nix::unistd::AccessFlags::X_OK) {
-            Ok(()) => return Ok(path),
+        Ok(_) => match nix::unistd::access(path, nix::unistd::AccessFlags::X_OK) {
+            Ok(()) => return Ok(()),
             Err(_) => "is not accessible",
         },
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => "is not accessible",
@@ -50,7 +57,7 @@ pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBu
         )
     });
     Err(Error::Workdir {
-        path,
+        path: path.to_path_buf(),
         problem: problem.to_owned(),
         hint: hint.unwrap_or_default(),
     })
@@ -65,8 +72,10 @@ mod tests {
         let workspace = tempfile::tempdir().unwrap();
         std::fs::create_dir(workspace.path().join("sub")).unwrap();
         std::fs::write(workspace.path().join("file"), "").unwrap();
-        let resolve =
-            |workdir: Option<&str>| super::resolve(workdir.map(Path::new), workspace.path());
+        let resolve = |workdir: Option<&str>| {
+            let path = super::resolve(workdir.map(Path::new), workspace.path())?;
+            super::check(&path).map(|()| path)
+        };
         assert_eq!(resolve(None).unwrap(), workspace.path());
         assert_eq!(resolve(Some("")).unwrap(), workspace.path());
         assert_eq!(

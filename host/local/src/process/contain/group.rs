@@ -40,13 +40,10 @@ pub(in crate::process) struct Watch {
 
 impl Group {
     /// Starts a shell as the leader of a new group.
-    pub(super) fn spawn(spawn: &Spawn<'_>, streams: Streams) -> io::Result<(Self, Watch)> {
+    pub(super) async fn spawn(spawn: &Spawn<'_>, streams: Streams) -> io::Result<(Self, Watch)> {
         super::ignored::make_default();
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this directory is the one place that starts processes"
-        )]
-        let child = std::process::Command::new(spawn.shell)
+        let mut command = std::process::Command::new(spawn.shell);
+        command
             .arg("-c")
             .arg(spawn.command)
             .current_dir(spawn.workdir)
@@ -55,8 +52,14 @@ impl Group {
             .stdin(streams.stdin)
             .stdout(streams.output.try_clone()?)
             .stderr(streams.output)
-            .process_group(0)
-            .spawn()?;
+            .process_group(0);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this directory is the one place that starts processes"
+        )]
+        // On a thread for blocking work, because a file system can hang.
+        let child = tokio::task::spawn_blocking(move || command.spawn());
+        let child = child.await.map_err(io::Error::other)??;
         // Only this code waits for the child, so its process id is not reused until it is reaped here.
         let leader = Pid::from_raw(i32::try_from(child.id()).map_err(io::Error::other)?);
         let pidfd = pidfd_open(

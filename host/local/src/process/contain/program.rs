@@ -31,7 +31,6 @@ use super::sys::{self, Side};
 use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
 use events::Events;
-use spare::Spare;
 use start::Start;
 use toolhost_state::own_limits::OwnLimits;
 
@@ -48,8 +47,10 @@ const LAST_NUDGE: u32 = 25;
 /// The most spare supervisors.
 const MOST_SPARES: usize = 8;
 
-/// How long nothing may happen before a missing spare supervisor is forked, in milliseconds. It is also forked when a command ends.
-const REFILL_MS: u16 = 5;
+/// How long nothing may happen before a missing spare supervisor is forked, in milliseconds. It is also forked when a command ends. If
+/// spare supervisors end without a command, the time grows up to the second number: then the host has no descriptors for them, or
+/// another process kills them.
+const REFILL_MS: (u16, u16) = (5, 1000);
 
 /// After how long without a command most spare supervisors are ended, in milliseconds.
 const IDLE_MS: u16 = 10_000;
@@ -61,8 +62,10 @@ struct Spawner {
     events: Events,
     /// The supervisors that this spawner started, and the spawners of chats, which end by themselves as well.
     supervisors: HashSet<i32>,
-    /// Supervisors that wait for their command.
-    spares: Vec<Spare>,
+    /// The process ids of the supervisors that wait for their command.
+    spares: HashSet<i32>,
+    /// How long nothing may happen before another one is forked, in milliseconds.
+    refill: u16,
     /// How many of these there should be. A burst of commands raises the number.
     wanted: usize,
     /// How many of these stay while no command comes.
@@ -117,7 +120,8 @@ impl Spawner {
             events,
             host: Some(host),
             supervisors: HashSet::new(),
-            spares: Vec::new(),
+            spares: HashSet::new(),
+            refill: REFILL_MS.0,
             wanted: least,
             least,
             limits,
@@ -132,7 +136,9 @@ impl Spawner {
             let timeout = match (self.orphans, &self.host) {
                 (Some(pause), _) => EpollTimeout::from(pause),
                 (None, None) => EpollTimeout::from(NUDGE_MS),
-                (None, Some(_)) if self.spares.len() < self.wanted => EpollTimeout::from(REFILL_MS),
+                (None, Some(_)) if self.spares.len() < self.wanted => {
+                    EpollTimeout::from(self.refill)
+                }
                 (None, Some(_)) if self.wanted > self.least => EpollTimeout::from(IDLE_MS),
                 (None, Some(_)) => EpollTimeout::NONE,
             };
@@ -189,6 +195,10 @@ impl Spawner {
                         self.start(start);
                     }
                 }
+                Ok(Frame::Taken { supervisor }) => {
+                    self.spares.remove(&supervisor);
+                    self.refill = REFILL_MS.0;
+                }
                 Ok(Frame::Enter) => {
                     let started = within::start(fds, &self.limits);
                     self.supervisors.extend(started.map(Pid::as_raw));
@@ -201,18 +211,13 @@ impl Spawner {
             _ => {
                 self.events.forget(host);
                 self.host = None;
-                self.spares.clear();
             }
         }
     }
 
+    /// Forks a supervisor for a command that found no spare one.
     fn start(&mut self, start: Start) {
         _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
-        while let Some(spare) = self.spares.pop() {
-            if spare.pass(&start).is_ok() {
-                return;
-            }
-        }
         self.wanted = (self.wanted * 2).clamp(1, MOST_SPARES);
         match sys::fork(None) {
             Ok(Side::Child) => supervisor::run_new(start),
@@ -227,19 +232,20 @@ impl Spawner {
         }
     }
 
-    /// Forks a spare supervisor if one is missing. If no command has come for long, ends those that are too many.
+    /// Forks a spare supervisor if one is missing. If no command has come for long, asks the host to end those that are too many.
     fn keep_spares(&mut self, idle: Duration) {
-        if self.host.is_none() {
+        let Some(host) = &self.host else {
             return;
-        }
+        };
         if self.spares.len() < self.wanted {
-            if let Ok(spare) = Spare::fork(&self.limits) {
-                self.supervisors.insert(spare.pid().as_raw());
-                self.spares.push(spare);
+            if let Ok(pid) = spare::fork(host.as_fd(), &self.limits) {
+                self.supervisors.insert(pid.as_raw());
+                self.spares.insert(pid.as_raw());
             }
         } else if idle >= Duration::from_millis(IDLE_MS.into()) {
             self.wanted = self.least;
-            self.spares.truncate(self.least);
+            let keep = i32::try_from(self.least).unwrap_or(i32::MAX);
+            _ = sys::send(host.as_fd(), &Frame::Idle { keep }.encode(), &[]);
         }
     }
 
@@ -257,8 +263,9 @@ impl Spawner {
                 continue;
             }
             let supervised = self.supervisors.remove(&pid.as_raw_pid());
-            self.spares
-                .retain(|spare| spare.pid().as_raw() != pid.as_raw_pid());
+            if self.spares.remove(&pid.as_raw_pid()) {
+                self.refill = (self.refill * 2).min(REFILL_MS.1);
+            }
             if !(supervised && status.exit_status() == Some(0)) {
                 self.orphans = Some(ROUND_MS.0);
             }

@@ -1,11 +1,11 @@
 //! The host's end of a spawner: asking it for supervisors, and replacing it if another process kills it.
 
 mod running;
+mod spares;
+mod start;
 
-use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,13 +19,12 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::UnshareFlags;
 use toolhost_sandbox::{Entered, View};
 
-use super::cgroup::{Leaf, Parent};
-use super::supervised::{self, Supervised};
+use super::cgroup::Parent;
 use super::sys;
-use super::values::{Spawn, Streams};
-use super::wire::{FRAME, Frame, Request};
+use super::wire::Frame;
 use crate::process::{Containment, Kind};
-use running::{Running, read_frame};
+use running::Running;
+use spares::{Origin, Spares, watched};
 
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
@@ -53,16 +52,11 @@ struct Inner {
     /// `None` for the spawner of a chat, which cannot be replaced: its successor has other namespaces.
     program: Option<PathBuf>,
     current: Mutex<Running>,
+    /// Its supervisors that wait for a command.
+    spares: Spares,
     /// Those that are its own.
     namespaces: UnshareFlags,
     cgroup: Arc<Result<Parent, String>>,
-}
-
-/// A supervisor that the spawner accepted to start.
-struct Asked {
-    control: UnixStream,
-    spawner: i32,
-    spawner_ended: CancellationToken,
 }
 
 impl Spawner {
@@ -89,6 +83,7 @@ impl Spawner {
             inner: Arc::new(Inner {
                 program: Some(program.to_path_buf()),
                 current: Mutex::new(Running::start(program)?),
+                spares: Spares::default(),
                 namespaces: UnshareFlags::empty(),
                 cgroup: Arc::new(cgroup),
             }),
@@ -108,12 +103,14 @@ impl Spawner {
         let (socket, theirs) = UnixStream::pair()?;
         self.send(Frame::Enter, &[theirs.as_fd(), request.as_fd()])?;
         drop(theirs);
-        let (running, new) = Running::within(socket)?;
+        let spares = Spares::default();
+        let (running, new) = Running::within(socket, spares.clone())?;
         let entered = view.entered(new);
         let entered = entered.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
         let inner = Inner {
             program: None,
             current: Mutex::new(running),
+            spares,
             namespaces: view.namespaces(),
             cgroup: Arc::clone(&self.inner.cgroup),
         };
@@ -157,6 +154,11 @@ impl Spawner {
         self.running().pid()
     }
 
+    /// Returns how many supervisors wait for a command.
+    pub fn spares(&self) -> usize {
+        self.inner.spares.len()
+    }
+
     /// Starts another spawner whenever the present one ends.
     pub(in crate::process) async fn keep_running(self) {
         loop {
@@ -178,23 +180,14 @@ impl Spawner {
         let current = tokio::task::spawn_blocking(move || {
             let running = spawner.running();
             let socket = running.socket.try_clone()?;
-            Ok::<_, io::Error>((socket, running.pid(), running.retired.clone()))
+            let (ended, retired) = (running.ended.clone(), running.retired.clone());
+            Ok::<_, io::Error>((socket, running.pid(), ended, retired))
         });
-        let (socket, pid, retired) = current.await.map_err(io::Error::other)??;
-        socket.set_nonblocking(true)?;
-        let socket = tokio::net::UnixStream::from_std(socket)?;
-        let mut buffer = [0; FRAME];
-        // The spawner sends nothing after `Ready`, so the socket becomes readable only at its end.
-        loop {
-            tokio::select! {
-                readable = socket.readable() => readable?,
-                () = retired.cancelled() => return Ok(()),
-            }
-            match socket.try_read(&mut buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Ok(1..) => {}
-                _ => break,
-            }
+        let (socket, pid, ended, retired) = current.await.map_err(io::Error::other)??;
+        let socket = watched(socket.into())?;
+        tokio::select! {
+            ended = self.inner.spares.receive(Origin { pid, ended, socket }) => ended?,
+            () = retired.cancelled() => return Ok(()),
         }
         let spawner = self.clone();
         tokio::task::spawn_blocking(move || spawner.replace(pid, KILLED, true))
@@ -224,83 +217,6 @@ impl Spawner {
         let mut old = std::mem::replace(&mut *running, next);
         old.retired.cancel();
         old.wait_for_end()
-    }
-
-    /// Starts a command and waits until its shell has executed, or could not. The caller must be within a tokio runtime.
-    pub(super) fn spawn(
-        &self,
-        spawn: &Spawn<'_>,
-        streams: Streams,
-    ) -> io::Result<(Supervised, supervised::Watch)> {
-        let request = sys::in_memory(&request(spawn)?.encode())?;
-        let leaf = self.leaf();
-        let Streams { output, stdin } = &streams;
-        let mut fds = vec![request.as_fd(), output.as_fd(), stdin.as_fd()];
-        fds.extend(leaf.as_ref().map(AsFd::as_fd));
-        let attached = fds.len();
-        fds.extend(spawn.sandbox.descriptors());
-        let start = Frame::Start {
-            cgroup: leaf.is_some(),
-            ruleset: fds.len() > attached,
-        };
-        let asked = match self.ask(start, &fds)? {
-            Ok(asked) => asked,
-            // Ask the spawner that replaced the failed one.
-            Err(_) => self.ask(start, &fds)??,
-        };
-        drop(streams);
-        let started = match read_frame(&asked.control) {
-            Ok(Frame::Started { supervisor, shell }) => Some((supervisor, shell)),
-            Ok(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
-            Ok(_) => return Err(io::Error::other("the supervisor answered something else")),
-            // Either the supervisor was killed, perhaps by the command before this answer was sent; or a file system hangs, and
-            // the shell may start yet. So the command counts as started: its watch reports the rest.
-            Err(_) => None,
-        };
-        asked.control.set_nonblocking(true)?;
-        let socket = Arc::new(tokio::net::UnixStream::from_std(asked.control)?);
-        let watch = supervised::Watch::new(Arc::clone(&socket), asked.spawner_ended);
-        let is_of_chat = self.inner.program.is_none();
-        let supervised = Supervised::new(socket, asked.spawner, is_of_chat, leaf);
-        if let Some((supervisor, shell)) = started {
-            supervised.started(supervisor, shell);
-        }
-        Ok((supervised, watch))
-    }
-
-    /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
-    /// replaced.
-    fn ask(&self, start: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<io::Result<Asked>> {
-        let (control, theirs) = UnixStream::pair()?;
-        control.set_read_timeout(Some(PATIENCE))?;
-        let (spawner, spawner_ended) = {
-            let theirs = theirs;
-            let attached = std::iter::once(theirs.as_fd()).chain(fds.iter().copied());
-            self.send(start, &attached.collect::<Vec<_>>())?
-        };
-        let failed = match read_frame(&control) {
-            Ok(Frame::Accepted) => {
-                return Ok(Ok(Asked {
-                    control,
-                    spawner: spawner.cast_signed(),
-                    spawner_ended,
-                }));
-            }
-            Ok(Frame::Failed { errno }) => io::Error::from_raw_os_error(errno),
-            Ok(_) => io::Error::other("the spawner answered something else"),
-            Err(error) => error,
-        };
-        // A command of the same user can freeze the spawner, or take its descriptors.
-        let why = format!("does not work ({failed}): another is started beside it");
-        self.replace(spawner, &why, false)?;
-        Ok(Err(failed))
-    }
-
-    fn leaf(&self) -> Option<Leaf> {
-        let parent = self.inner.cgroup.as_ref().as_ref().ok()?;
-        let leaf = parent.leaf();
-        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone"))
-            .ok()
     }
 
     /// Sends a message to the spawner, or to its replacement if it has ended. Returns the process id and the token of the
@@ -341,20 +257,4 @@ impl Drop for Inner {
         _ = running.socket.shutdown(std::net::Shutdown::Both);
         _ = running.wait_for_end();
     }
-}
-
-fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
-    let text = |text: &OsStr| CString::new(text.as_bytes());
-    let env = spawn.env.iter();
-    let env =
-        env.map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()));
-    Ok(Request {
-        shell: text(spawn.shell.as_os_str())?,
-        command: text(spawn.command.as_ref())?,
-        workdir: text(spawn.workdir.as_os_str())?,
-        env: env.collect::<Result<_, _>>()?,
-        nice: spawn.nice,
-        oom_score_adj: spawn.oom_score_adj,
-        sandbox: spawn.sandbox.encode(),
-    })
 }

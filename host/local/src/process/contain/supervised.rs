@@ -200,6 +200,26 @@ impl Watch {
         }
     }
 
+    /// Waits for the first answer of the supervisor. The end of its socket is none: [`Watch::next`] reports it.
+    ///
+    /// # Errors
+    ///
+    /// If the shell could not be started, with the error of the system.
+    pub(super) async fn started(&mut self, supervised: &Supervised) -> io::Result<()> {
+        loop {
+            match self.frames.next()? {
+                Some(Frame::Started { supervisor, shell }) => {
+                    supervised.started(supervisor, shell);
+                    return Ok(());
+                }
+                Some(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
+                Some(_) => return Err(io::Error::other("the supervisor answered something else")),
+                None if read(&self.socket, &mut self.frames).await => {}
+                None => return Ok(()),
+            }
+        }
+    }
+
     pub(super) async fn next(&mut self, supervised: &Supervised) -> Event {
         if self.gone {
             return std::future::pending().await;

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io::PipeWriter;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 
 use toolhost_sandbox::Sandbox;
 
@@ -28,7 +29,7 @@ pub(in crate::process) struct Spawn<'a> {
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(in crate::process) oom_score_adj: i32,
     /// The sandbox. Only a spawner can put a command into it.
-    pub(in crate::process) sandbox: &'a Sandbox,
+    pub(in crate::process) sandbox: &'a Arc<Sandbox>,
 }
 
 /// The two streams of a command.

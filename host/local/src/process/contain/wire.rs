@@ -8,7 +8,7 @@ use std::ffi::CString;
 use std::io;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 5;
+pub(super) const VERSION: u8 = 6;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -22,9 +22,16 @@ pub(super) enum Frame {
     Enter,
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
-    /// Host to spawner: start a supervisor. Attached are the control socket, the request, the output, standard input, the cgroup
-    /// if `cgroup` is set, and the ruleset of the sandbox if `ruleset` is set.
+    /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
+    /// set, and the ruleset of the sandbox if `ruleset` is set. Host to spawner: start a supervisor for it. Attached is the control
+    /// socket before all these.
     Start { cgroup: bool, ruleset: bool },
+    /// Spawner to host: this supervisor waits for a command. Attached is its control socket.
+    Spare { supervisor: i32 },
+    /// Host to spawner: this supervisor got a command.
+    Taken { supervisor: i32 },
+    /// Spawner to host: no command came for long; close the control sockets of all spare supervisors but this number.
+    Idle { keep: i32 },
     /// Spawner to host, on the control socket: the start is accepted and under way.
     Accepted,
     /// Supervisor to host: the shell runs.
@@ -62,6 +69,9 @@ impl Frame {
             Self::Killing => (11, 0, 0),
             Self::Enter => (12, 0, 0),
             Self::Entered { spawner } => (13, spawner, 0),
+            Self::Spare { supervisor } => (14, supervisor, 0),
+            Self::Taken { supervisor } => (15, supervisor, 0),
+            Self::Idle { keep } => (16, keep, 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -99,6 +109,9 @@ impl Frame {
             11 => Self::Killing,
             12 => Self::Enter,
             13 => Self::Entered { spawner: first },
+            14 => Self::Spare { supervisor: first },
+            15 => Self::Taken { supervisor: first },
+            16 => Self::Idle { keep: first },
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -211,6 +224,9 @@ mod tests {
             Frame::Killing,
             Frame::Enter,
             Frame::Entered { spawner: 5 },
+            Frame::Spare { supervisor: 6 },
+            Frame::Taken { supervisor: 7 },
+            Frame::Idle { keep: 1 },
         ];
         let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
         for size in 1..bytes.len() {

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::unix::pipe;
+use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::Registry;
@@ -54,8 +55,14 @@ impl Registry {
     ) -> Result<(Arc<Process>, bool), Error> {
         command.check()?;
         let owner = chat.into().cloned();
+        let registry = Arc::clone(self);
+        // Each start runs in a task of its own: a caller that is dropped meanwhile does not interrupt it halfway, and a repeat must
+        // still find it.
         let Some(key) = &command.key else {
-            return Ok((self.start_new(owner, None, command).await?, true));
+            let slot = self.admit(owner, None, command.id())?;
+            let start = async move { registry.spawn(slot, &command).await };
+            let started = self.runtime.spawn(start).await;
+            return Ok((started.unwrap_or_else(|error| Err(failed(&error)))?, true));
         };
         let (number, start) = {
             let mut chats = self.open_chats()?;
@@ -65,39 +72,26 @@ impl Registry {
             }
             (chat.number, chat.keyed(key, command.digest())?)
         };
-        let registry = Arc::clone(self);
-        // Run the start in its own task: if its caller leaves, a repeat must still find this start.
         let started = self.runtime.spawn(async move {
             let mut is_new = false;
             let start_new = || {
                 is_new = true;
-                registry.start_new(owner, Some(number), command)
+                registry.start_new(owner, number, command)
             };
             let process = start.get_or_try_init(start_new).await?;
             Ok((Arc::clone(process), is_new))
         });
-        started
-            .await
-            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+        started.await.unwrap_or_else(|error| Err(failed(&error)))
     }
 
     async fn start_new(
         self: &Arc<Self>,
         owner: Owner,
-        number: Option<Number>,
+        number: Number,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
-        let slot = self.admit(owner, number, command.id())?;
-        self.note_start();
-        let registry = Arc::clone(self);
-        // Checking directories and starting a program can block for as long as a file system does. A blocking task also runs to
-        // its end: a caller that is dropped meanwhile does not interrupt a start halfway.
-        let started = self
-            .runtime
-            .spawn_blocking(move || registry.spawn(slot, &command));
-        started
-            .await
-            .unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
+        let slot = self.admit(owner, Some(number), command.id())?;
+        self.spawn(slot, &command).await
     }
 
     /// Counts a start, and wakes the upkeep after many, because it may have to free their output.
@@ -149,29 +143,26 @@ impl Registry {
         })
     }
 
-    fn spawn(self: &Arc<Self>, mut slot: Slot, command: &Command) -> Result<Arc<Process>, Error> {
+    async fn spawn(
+        self: &Arc<Self>,
+        mut slot: Slot,
+        command: &Command,
+    ) -> Result<Arc<Process>, Error> {
+        self.note_start();
         let workdir = workdir::resolve(command.workdir.as_deref(), &self.workspace)?;
-        let path = self.environment.get("PATH").unwrap_or_default();
-        let shell = contain::find_shell(path).ok_or_else(|| {
-            Error::Failed(
-                "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
-            )
-        })?;
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
         // The store knows the process before it runs: after a crash it is lost, not unknown.
-        let stored = self.keeper.starting(&record, &output);
-        self.runtime.block_on(stored);
+        self.keeper.starting(&record, &output).await;
         if !slot.is_wanted() {
             // The steps above can take so long that the chat or the host has ended meanwhile.
-            self.runtime.block_on(self.keeper.withdraw(record.id));
+            self.keeper.withdraw(record.id).await;
             return Err(Error::Closed);
         }
-        let _runtime = self.runtime.enter();
-        let (spawned, sandbox) = match self.contain(&slot, command, &shell, &workdir) {
+        let (spawned, sandbox) = match self.contain(&slot, command, &workdir).await {
             Ok(spawned) => spawned,
             Err(error) => {
-                self.runtime.block_on(self.keeper.withdraw(record.id));
+                self.keeper.withdraw(record.id).await;
                 return Err(error);
             }
         };
@@ -197,8 +188,7 @@ impl Registry {
         } else {
             // The registry was closed, or the chat ended, while this started.
             process.saved.remove();
-            self.runtime
-                .block_on(self.keeper.forget(&[Arc::clone(&process)]));
+            self.keeper.forget(&[Arc::clone(&process)]).await;
             let kill_now = self.kill_now.clone();
             let end = async move {
                 ending::end(&process, Duration::ZERO, &kill_now, Cause::Shutdown).await;
@@ -210,20 +200,21 @@ impl Registry {
         }
     }
 
-    /// Starts a command in the sandbox of its chat. The caller is within the runtime.
-    fn contain(
+    /// Starts a command in the sandbox of its chat.
+    async fn contain(
         &self,
         slot: &Slot,
         command: &Command,
-        shell: &Path,
         workdir: &Path,
     ) -> Result<(Spawned, Arc<Sandbox>), Error> {
+        let shell = self.shell()?;
         let mut is_first = true;
         loop {
             let owner = slot.owner.as_ref();
             let confined = self
                 .confinement
-                .of_chat(&slot.confined, owner, &command.sandbox)?;
+                .of_chat(&slot.confined, owner, &command.sandbox)
+                .await?;
             let mut env = self
                 .environment
                 .of_command(&command.trace, &command.env, owner);
@@ -239,16 +230,35 @@ impl Registry {
                 sandbox: &confined.sandbox,
             };
             let spawner = confined.spawner.as_ref();
-            match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn) {
+            match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn).await {
                 Ok(spawned) => return Ok((spawned, confined.sandbox)),
                 // Another process killed the spawner of the chat: the chat gets another.
                 Err(_) if is_first && spawner.is_some_and(Spawner::has_ended) => is_first = false,
                 Err(error) => {
+                    let directory = workdir.to_path_buf();
+                    // A file system can hang.
+                    let checking = move || workdir::check(&directory);
+                    let checked = tokio::task::spawn_blocking(checking).await;
+                    checked.unwrap_or_else(|error| Err(failed(&error)))?;
                     let kind = self.containment().kind;
                     return Err(Error::Failed(contain::explain(&error, &spawn, kind)));
                 }
             }
         }
+    }
+
+    /// Returns the path of the shell.
+    fn shell(&self) -> Result<&Path, Error> {
+        if let Some(shell) = self.shell.get() {
+            return Ok(shell);
+        }
+        let path = self.environment.get("PATH").unwrap_or_default();
+        let found = contain::find_shell(path).ok_or_else(|| {
+            Error::Failed(
+                "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
+            )
+        })?;
+        Ok(self.shell.get_or_init(|| found))
     }
 
     /// Moves a process along to its end in a task.
@@ -269,4 +279,8 @@ impl Registry {
         };
         self.lives.spawn_on(life, &self.runtime);
     }
+}
+
+fn failed(error: &JoinError) -> Error {
+    Error::Failed(error.to_string())
 }

@@ -18,10 +18,28 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Takes the descriptors of a message. If some are missing, this process may have no more of them, and the host is told so.
-    pub(super) fn from_descriptors(fds: Vec<OwnedFd>, cgroup: bool, ruleset: bool) -> Option<Self> {
+    /// Takes the descriptors that came with a message, the control socket first.
+    pub(super) fn from_descriptors(
+        mut fds: Vec<OwnedFd>,
+        cgroup: bool,
+        ruleset: bool,
+    ) -> Option<Self> {
+        if fds.is_empty() {
+            return None;
+        }
+        let control = fds.remove(0);
+        Self::new(control, fds, cgroup, ruleset)
+    }
+
+    /// Takes the descriptors that came with a message. If some are missing, this process may have no more of them, and the host is
+    /// told so.
+    pub(super) fn new(
+        control: OwnedFd,
+        fds: Vec<OwnedFd>,
+        cgroup: bool,
+        ruleset: bool,
+    ) -> Option<Self> {
         let mut fds = fds.into_iter();
-        let control = fds.next()?;
         let rest = (|| {
             let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
@@ -43,14 +61,10 @@ impl Start {
         })
     }
 
-    /// Returns the message that these descriptors came with.
-    pub(super) fn message(&self) -> (Frame, Vec<RawFd>) {
-        let frame = Frame::Start {
-            cgroup: self.cgroup.is_some(),
-            ruleset: self.ruleset.is_some(),
-        };
+    /// Returns these descriptors.
+    pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let fds = [&self.control, &self.request, &self.output, &self.stdin];
         let fds = fds.into_iter().chain(&self.cgroup).chain(&self.ruleset);
-        (frame, fds.map(AsRawFd::as_raw_fd).collect())
+        fds.map(AsRawFd::as_raw_fd).collect()
     }
 }

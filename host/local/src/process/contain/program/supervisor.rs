@@ -74,8 +74,7 @@ impl Prepared {
 
 /// Runs as the supervisor of one command, in a process that was just forked, until no process of the command is left.
 pub(super) fn run_new(start: Start) -> ! {
-    let (_, keep) = start.message();
-    if sys::close_all_but(&keep).is_err() {
+    if sys::close_all_but(&start.descriptors()).is_err() {
         sys::exit(1);
     }
     run(Prepared::new(), start)

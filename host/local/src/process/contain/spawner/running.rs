@@ -9,9 +9,9 @@ use std::process::{Child, Stdio};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use tokio::io::AsyncReadExt;
 use tokio_util::sync::CancellationToken;
 
+use super::spares::{Origin, Spares, watched};
 use super::{ARGUMENT, PATIENCE};
 use crate::process::contain::sys;
 use crate::process::contain::wire::{FRAME, Frame};
@@ -73,7 +73,7 @@ impl Running {
 
     /// Waits for the spawner of a chat, which was asked for with the other end of this socket. Returns what it found in its
     /// namespaces as well.
-    pub(super) fn within(socket: UnixStream) -> io::Result<(Self, Vec<OwnedFd>)> {
+    pub(super) fn within(socket: UnixStream, spares: Spares) -> io::Result<(Self, Vec<OwnedFd>)> {
         socket.set_read_timeout(Some(PATIENCE))?;
         let pid = match read_frame(&socket)? {
             Frame::Entered { spawner } => spawner,
@@ -90,15 +90,18 @@ impl Running {
             Ok(Frame::Failed { errno }) if count == FRAME => return Err(refused(&socket, errno)),
             _ => return Err(io::Error::other("the spawner of the chat ended at once")),
         }
-        let watched = socket.try_clone()?;
-        watched.set_nonblocking(true)?;
-        let mut watched = tokio::net::UnixStream::from_std(watched)?;
+        let messages = watched(socket.try_clone()?.into())?;
         let pid = pid.unsigned_abs();
         let running = Self::new(socket, Process::OfChat { pid, descriptor });
         let ended = running.ended.clone();
+        let origin = Origin {
+            pid,
+            ended: ended.clone(),
+            socket: messages,
+        };
         tokio::spawn(async move {
-            // The spawner sends nothing after `Ready`, so this ends with the process.
-            while let Ok(1..) = watched.read(&mut [0]).await {}
+            // This ends with the process.
+            _ = spares.receive(origin).await;
             ended.cancel();
         });
         Ok((running, new))
