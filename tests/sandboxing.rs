@@ -9,6 +9,8 @@ mod exploits;
 mod modes;
 /// What namespaces add to the other layers.
 mod namespaces;
+/// Commands as clients of the server that runs them.
+mod server;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.
