@@ -258,6 +258,27 @@ fn the_mode_comes_from_a_flag_a_variable_or_the_configuration() {
     assert_eq!(code(&flag), Some(1));
 }
 
+/// The agent API has no model to tell.
+#[tokio::test]
+async fn a_denial_to_a_command_of_the_agent_api_is_in_the_audit_trail() {
+    let ground = Ground::new();
+    let mut command = ground.command("agent", &[]);
+    command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+    let site = ground.serve_command(command);
+    let command = site.text("cat @HOME/.ssh/id");
+    let request = site.request(reqwest::Method::POST, "/api/v0/processes/start");
+    let request = request.json(&json!({ "command": command }));
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    let told = site.text("commands may never reach @HOME/.ssh/id (never)");
+    let trail = site.path("state/audit/audit.jsonl");
+    crate::harness::until("the denial is in the audit trail", || {
+        let text = std::fs::read_to_string(&trail).ok()?;
+        let mut lines = text.lines().filter(|line| line.contains("command_denied"));
+        lines.any(|line| line.contains(&told)).then_some(())
+    })
+    .await;
+}
+
 /// The model and the operator are told by which rule.
 #[tokio::test]
 async fn a_denial_is_explained_to_the_model_and_in_the_audit_trail() {

@@ -10,7 +10,7 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -21,6 +21,7 @@ use toolhost_store::HostState;
 use super::{Environment, Error, Spawner};
 pub use confined::support;
 pub(super) use confined::{Common, Confined};
+pub(super) use egress::DenialObserver;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
@@ -87,6 +88,11 @@ impl Confinement {
         // Log now what cannot be enforced, instead of at the first command.
         confinement.log_gaps(confinement.common.prepare()?.report());
         Ok(confinement)
+    }
+
+    /// Reports certain denials to this observer from now on.
+    pub(super) fn observe(&self, observer: Weak<dyn DenialObserver>) {
+        _ = self.common.observer.set(observer);
     }
 
     fn log_gaps(&self, report: &Report) {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use toolhost_sandbox::{
     Entered, Mode, Network, Places, Policy, PrepareError, Sandbox, Support, View,
@@ -11,7 +11,7 @@ use toolhost_sandbox::{
 use toolhost_state::id::ChatId;
 
 use super::VARIABLES;
-use super::egress::Egress;
+use super::egress::{DenialObserver, Egress, Reports};
 use crate::process::{Command, Environment, Error, Spawner};
 
 /// The parts that the sandboxes of all chats share.
@@ -23,6 +23,8 @@ pub(in crate::process) struct Common {
     support: OnceLock<Support>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
+    /// Learns of the refusals of proxies; unset until the registry is open.
+    pub(super) observer: OnceLock<Weak<dyn DenialObserver>>,
 }
 
 /// The sandbox of the commands of one chat.
@@ -74,6 +76,7 @@ impl Common {
             places,
             support: OnceLock::new(),
             spawner: spawner.cloned(),
+            observer: OnceLock::new(),
         }
     }
 
@@ -106,15 +109,21 @@ impl Common {
         }
         let (spawner, mut entered) = within.unzip();
         let sandbox = self.sandbox(policy, &places, entered.as_ref());
+        let sandbox = Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?);
         let listener = entered.as_mut().and_then(|entered| entered.listener.take());
         let egress = match (listener, &policy.network) {
             (Some(listener), Network::Hosts(hosts)) => {
-                Some(Arc::new(Egress::start(hosts, listener, chat)?))
+                let reports = Reports {
+                    chat: chat.cloned(),
+                    sandbox: Arc::downgrade(&sandbox),
+                    observer: self.observer.get().cloned(),
+                };
+                Some(Arc::new(Egress::start(hosts, listener, reports)?))
             }
             _ => None,
         };
         Ok(Confined {
-            sandbox: Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?),
+            sandbox,
             directory,
             spawner,
             egress,
