@@ -9,6 +9,8 @@ mod exploits;
 mod modes;
 /// What namespaces add to the other layers.
 mod namespaces;
+/// Chats in which nothing has run for a while.
+mod resting;
 /// Commands as clients of the server that runs them.
 mod server;
 /// A server whose state, home and secrets are beside its workspace.

@@ -159,6 +159,15 @@ impl Confinement {
         made.transpose()
     }
 
+    /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. Dropping
+    /// a sandbox waits for the end of its namespaces.
+    pub(super) fn take_idle(sandboxes: &SharedSandboxes) -> Vec<Confined> {
+        let mut sandboxes = sandboxes.lock();
+        let idle = |(_, confined): &mut (Policy, Confined)| confined.can_be_made_again();
+        let idle = sandboxes.made.extract_if(.., idle);
+        idle.map(|(_, confined)| confined).collect()
+    }
+
     /// Removes the temporary files of a chat. All its commands must have ended.
     pub(super) fn remove(sandboxes: &SharedSandboxes) {
         let sandboxes = std::mem::take(&mut *sandboxes.lock());
