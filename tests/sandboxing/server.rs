@@ -117,6 +117,28 @@ async fn no_command_of_an_ordinary_user_is_a_client_of_its_server() {
     }
 }
 
+/// The host does not look at that many, and finds its client nevertheless.
+#[needs(program = "python3", program = "curl")]
+#[tokio::test]
+async fn a_command_with_many_open_files_keeps_no_client_away() {
+    let site = ground(None).serve(PLAIN);
+    let hoard = "exec python3 -c 'import os\n\
+        for number in range(100):\n\
+        \x20   if os.fork() == 0: break\n\
+        for _ in range(600): os.dup(0)\n\
+        open(f\"full{number}\", \"w\").write(\"full\\n\")\n\
+        import time; time.sleep(1000)'";
+    site.start_in("other", hoard).await;
+    for number in 0..100 {
+        site.file(&format!("full{number}")).await;
+    }
+    let url = format!("{}/healthz", site.serving.url);
+    let answer = crate::harness::client().get(url).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let script = "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:@PORT/healthz";
+    assert_eq!(site.works(&at(&site, script)).await, "403");
+}
+
 /// A server that sees clients of IPv4 with mapped addresses.
 #[needs(program = "python3")]
 #[tokio::test]

@@ -61,13 +61,14 @@ pub(super) fn may_be_command(client: SocketAddr, server: SocketAddr) -> bool {
     let own = std::process::id().cast_signed();
     let mut spawners = proc::children(own);
     spawners.retain(|pid| proc::name(*pid).is_some_and(|name| name == SPAWNER));
-    match Search::new(socket.inode).below(&spawners) {
+    let mut search = Search::new(socket.inode);
+    match search.below(&spawners) {
         Found::Held(_) => true,
         Found::None => false,
         // A command hides descriptors. As root, it can also change its user.
         Found::Unclear => {
             let user = nix::unistd::geteuid();
-            (user.is_root() || user.as_raw() == socket.user) && !is_held_elsewhere(socket.inode)
+            (user.is_root() || user.as_raw() == socket.user) && !is_held_elsewhere(&mut search)
         }
     }
 }
@@ -78,8 +79,8 @@ fn has_left(client: SocketAddr, server: SocketAddr) -> bool {
     !own.is_ok_and(|own| own.is_some_and(|own| own.is_established))
 }
 
-fn is_held_elsewhere(inode: u32) -> bool {
-    match Search::new(inode).everywhere() {
+fn is_held_elsewhere(search: &mut Search) -> bool {
+    match search.elsewhere() {
         Found::Held(pid) => is_no_command(pid),
         Found::None | Found::Unclear => false,
     }
@@ -118,7 +119,7 @@ mod tests {
             let (client, _server, [peer, own]) = connect(address);
             let socket = diag::find(peer, own).unwrap().unwrap();
             assert_eq!(socket.user, nix::unistd::geteuid().as_raw());
-            let held = Search::new(socket.inode).everywhere();
+            let held = Search::new(socket.inode).elsewhere();
             let this = std::process::id().cast_signed();
             assert_eq!(held, Found::Held(this), "{address}");
             assert!(!may_be_command(peer, own), "{address}");

@@ -8,7 +8,7 @@ use std::path::Path;
 use toolhost_state::proc;
 
 /// The most descriptors that a search looks at.
-const MOST_DESCRIPTORS: usize = 200_000;
+const MOST_DESCRIPTORS: usize = 50_000;
 
 /// The most looks at a tree of processes. A further look finds the processes that were started during the last one.
 const MOST_LOOKS: usize = 8;
@@ -30,6 +30,8 @@ pub(super) struct Search {
     link: String,
     left: usize,
     is_unclear: bool,
+    /// The processes that were looked at.
+    seen: HashSet<i32>,
 }
 
 impl Search {
@@ -38,33 +40,35 @@ impl Search {
             link: format!("socket:[{inode}]"),
             left: MOST_DESCRIPTORS,
             is_unclear: false,
+            seen: HashSet::new(),
         }
     }
 
     /// Searches these processes and all their descendants.
-    pub(super) fn below(mut self, roots: &[i32]) -> Found {
-        let mut seen = HashSet::new();
+    pub(super) fn below(&mut self, roots: &[i32]) -> Found {
         for _ in 0..MOST_LOOKS {
-            let before = seen.len();
+            let before = self.seen.len();
             let mut pending = roots.to_vec();
             while let Some(pid) = pending.pop() {
                 pending.extend(proc::children(pid));
-                if seen.insert(pid) && self.holds(pid) {
+                if self.seen.insert(pid) && self.holds(pid) {
                     return Found::Held(pid);
                 }
             }
-            if seen.len() == before {
+            if self.seen.len() == before {
                 break;
             }
         }
         self.found_none()
     }
 
-    /// Searches all processes that this process can see.
-    pub(super) fn everywhere(mut self) -> Found {
+    /// Searches all other processes that this process can see, with as many descriptors as before: a command that has many must not
+    /// keep the host from finding its clients.
+    pub(super) fn elsewhere(&mut self) -> Found {
+        self.left = MOST_DESCRIPTORS;
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        match pids.find(|pid| self.holds(*pid)) {
+        match pids.find(|pid| !self.seen.contains(pid) && self.holds(*pid)) {
             Some(pid) => Found::Held(pid),
             None => self.found_none(),
         }
