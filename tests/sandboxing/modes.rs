@@ -202,6 +202,20 @@ fn what_cannot_hold_and_is_not_required_is_a_warning() {
 }
 
 #[test]
+fn a_sandbox_that_is_off_is_a_warning() {
+    let warning = "the sandbox is off";
+    for (flags, expected) in [(OFF, 1), (PLAIN, 0)] {
+        let site = Site::new(flags);
+        assert_eq!(site.serving.stderr.matches(warning).count(), expected);
+        let ground = Ground::new();
+        let mut command = ground.command("call", flags);
+        command.args(["execute", r#"{"command":"true"}"#]);
+        let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert_eq!(said.matches(warning).count(), expected, "{said}");
+    }
+}
+
+#[test]
 fn a_sandbox_that_holds_can_be_required() {
     let site = Site::new(&["--sandbox-required"]);
     assert!(!site.serving.stderr.contains("does not enforce"));

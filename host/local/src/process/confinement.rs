@@ -69,6 +69,11 @@ impl Confinement {
         spawner: Option<&Spawner>,
     ) -> Result<Self, PrepareError> {
         let mut policy = policy;
+        if policy.mode == Mode::Off {
+            tracing::warn!(
+                "the sandbox is off: commands may do everything that the user of this host may, such as read its keys and trace its processes"
+            );
+        }
         if spawner.is_none() && policy.mode != Mode::Off {
             if policy.required {
                 return Err(PrepareError::Missing("there is no spawner".to_owned()));
