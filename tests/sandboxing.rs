@@ -3,6 +3,8 @@
 
 /// Two chats of one host.
 mod chats;
+/// Ways out over sockets, and ways to use up the machine.
+mod escapes;
 /// Attacks on the host that commands have carried out without a sandbox.
 mod exploits;
 /// What each mode allows.
