@@ -3,12 +3,18 @@
 
 /// Two chats of one host.
 mod chats;
+/// Ways out over sockets, and ways to use up the machine.
+mod escapes;
 /// Attacks on the host that commands have carried out without a sandbox.
 mod exploits;
 /// What each mode allows.
 mod modes;
 /// What namespaces add to the other layers.
 mod namespaces;
+/// Chats in which nothing has run for a while.
+mod resting;
+/// Commands as clients of the server that runs them.
+mod server;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.

@@ -202,6 +202,20 @@ fn what_cannot_hold_and_is_not_required_is_a_warning() {
 }
 
 #[test]
+fn a_sandbox_that_is_off_is_a_warning() {
+    let warning = "the sandbox is off";
+    for (flags, expected) in [(OFF, 1), (PLAIN, 0)] {
+        let site = Site::new(flags);
+        assert_eq!(site.serving.stderr.matches(warning).count(), expected);
+        let ground = Ground::new();
+        let mut command = ground.command("call", flags);
+        command.args(["execute", r#"{"command":"true"}"#]);
+        let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert_eq!(said.matches(warning).count(), expected, "{said}");
+    }
+}
+
+#[test]
 fn a_sandbox_that_holds_can_be_required() {
     let site = Site::new(&["--sandbox-required"]);
     assert!(!site.serving.stderr.contains("does not enforce"));
@@ -256,6 +270,27 @@ fn the_mode_comes_from_a_flag_a_variable_or_the_configuration() {
         command.arg("--sandbox=read-only");
     };
     assert_eq!(code(&flag), Some(1));
+}
+
+/// The agent API has no model to tell.
+#[tokio::test]
+async fn a_denial_to_a_command_of_the_agent_api_is_in_the_audit_trail() {
+    let ground = Ground::new();
+    let mut command = ground.command("agent", &[]);
+    command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+    let site = ground.serve_command(command);
+    let command = site.text("cat @HOME/.ssh/id");
+    let request = site.request(reqwest::Method::POST, "/api/v0/processes/start");
+    let request = request.json(&json!({ "command": command }));
+    assert_eq!(request.send().await.unwrap().status(), 200);
+    let told = site.text("commands may never reach @HOME/.ssh/id (never)");
+    let trail = site.path("state/audit/audit.jsonl");
+    crate::harness::until("the denial is in the audit trail", || {
+        let text = std::fs::read_to_string(&trail).ok()?;
+        let mut lines = text.lines().filter(|line| line.contains("command_denied"));
+        lines.any(|line| line.contains(&told)).then_some(())
+    })
+    .await;
 }
 
 /// The model and the operator are told by which rule.

@@ -225,6 +225,21 @@ async fn a_list_of_hosts_is_all_that_is_reached() {
     let denied = site.works(&format!("{through} {}/", other.url)).await;
     assert!(denied.contains("commands may not reach"), "{denied}");
     assert!(denied.contains(&address(&other)), "{denied}");
+    // Its refusal is in the audit trail.
+    let audited = || {
+        let text = std::fs::read_to_string(site.path("state/audit/audit.jsonl")).ok()?;
+        let mut lines = text.lines().filter(|line| line.contains("command_denied"));
+        let line = lines.find(|line| line.contains("\"certain\":true"))?;
+        serde_json::from_str::<serde_json::Value>(line).ok()
+    };
+    let line = until("the refusal is in the audit trail", audited).await;
+    assert_eq!(line["chat"], "a", "{line}");
+    assert!(line["process"].is_string(), "{line}");
+    let said = format!(
+        "commands may not reach {}: it is not in the list of hosts (sandbox_network)",
+        address(&other)
+    );
+    assert_eq!(line["denied"], serde_json::json!([said]), "{line}");
     for direct in [&listed.url, &site.serving.url] {
         site.is_refused(&format!("curl -sS --max-time 60 --noproxy '*' {direct}/"))
             .await;
@@ -245,14 +260,19 @@ async fn sockets_of_services_are_absent() {
     site.is_refused("echo x > /run/new").await;
 }
 
-/// The first process of the namespaces of a chat: a child of the spawner, beside the supervisors that wait for a command.
-fn of_chat(site: &Site) -> u32 {
+/// The first processes of the namespaces of chats: children of the spawner, beside the supervisors that wait for a command.
+pub(super) fn of_chats(spawner: u32) -> Vec<u32> {
     let is_spare = |pid: &u32| {
         let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
         name.is_ok_and(|name| name.trim() == "toolhost-spare")
     };
-    let mut all = children(site.spawner());
+    let mut all = children(spawner);
     all.retain(|pid| !is_spare(pid));
+    all
+}
+
+fn of_chat(site: &Site) -> u32 {
+    let all = of_chats(site.spawner());
     assert_eq!(all.len(), 1, "{all:?}");
     *all.first().unwrap()
 }

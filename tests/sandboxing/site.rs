@@ -123,7 +123,12 @@ impl Ground {
 
     /// Starts a command line whose token is [`TOKEN`].
     pub(super) fn serve_command(self, command: Command) -> Site {
-        let serving = Serving::of(command);
+        self.serve_command_at(command, "127.0.0.1:0")
+    }
+
+    /// The same, with this address.
+    pub(super) fn serve_command_at(self, command: Command, address: &str) -> Site {
+        let serving = Serving::at(command, address);
         Site {
             ground: self,
             serving,

@@ -70,6 +70,35 @@ async fn python_has_virtual_environments() {
     .await;
 }
 
+/// The program to install lies in the workspace: a wheel, written by hand.
+#[needs(program = "python3")]
+#[tokio::test]
+async fn pip_installs_into_a_virtual_environment() {
+    works(
+        "python3 -m venv environment; cat > wheel.py <<'E'\n\
+         import zipfile\n\
+         files = {'small.py': 'def main(): print(\"small\")\\n',\n\
+         'small-1.0.dist-info/METADATA': 'Metadata-Version: 2.1\\nName: small\\nVersion: 1.0\\n',\n\
+         'small-1.0.dist-info/WHEEL': 'Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n',\n\
+         'small-1.0.dist-info/entry_points.txt': '[console_scripts]\\nsmall = small:main\\n'}\n\
+         with zipfile.ZipFile('small-1.0-py3-none-any.whl', 'w') as wheel:\n\
+         \x20   names = list(files) + ['small-1.0.dist-info/RECORD']\n\
+         \x20   files[names[-1]] = ''.join(name + ',,\\n' for name in names)\n\
+         \x20   for name in names: wheel.writestr(name, files[name])\n\
+         E\n\
+         python3 wheel.py; environment/bin/pip install -q --no-index ./small-1.0-py3-none-any.whl; \
+         test $(environment/bin/small) = small",
+    )
+    .await;
+}
+
+#[needs(program = "pytest")]
+#[tokio::test]
+async fn pytest_runs_tests() {
+    works("printf 'def test(tmp_path): (tmp_path / \"x\").write_text(\"x\")\\n' > test_it.py; pytest -q test_it.py")
+        .await;
+}
+
 #[needs(program = "make", program = "gcc")]
 #[tokio::test]
 async fn make_runs_compilers_in_parallel() {

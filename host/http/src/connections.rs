@@ -16,6 +16,7 @@ use tower::ServiceExt;
 use super::accept_errors::AcceptErrors;
 use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
+use super::problem::{Kind, Problem};
 use super::slots::{Client, ConnectionSlot, ConnectionSlots};
 use super::stream::{Raw, Sent, Watched};
 use crate::guarded_body::Holding;
@@ -151,11 +152,18 @@ impl Connection {
     }
 
     async fn serve(self, incoming: Incoming) -> Result<(), String> {
+        let router = if incoming.is_of_command().await {
+            tracing::debug!("a connection of a command is refused");
+            Router::new().fallback(refuse)
+        } else {
+            self.router
+        };
         let Incoming {
             stream,
             local,
             channel,
             tls,
+            ..
         } = incoming;
         let client = Arc::clone(&self.client);
         let watched = Watched::new(stream, Arc::clone(&client), self.patience.write);
@@ -171,7 +179,7 @@ impl Connection {
                 Box::new(accepted.map_err(|error| format!("TLS: {error}"))?)
             }
         };
-        let (router, stopping) = (self.router, self.stopping);
+        let stopping = self.stopping;
         let service = hyper::service::service_fn(
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 // A connection that is being closed runs no more requests. The client finds it closed, and retries.
@@ -203,6 +211,12 @@ impl Connection {
             .await
             .map_err(|error| error.to_string())
     }
+}
+
+/// Answers each request of a command of this host.
+async fn refuse() -> Problem {
+    let detail = "commands of tools may not use the server that runs them, even with a token";
+    Problem::new(Kind::COMMAND, detail)
 }
 
 /// Returns the most connections that the server takes. Half of the file descriptors are left to processes and files.

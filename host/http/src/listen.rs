@@ -89,6 +89,8 @@ pub(super) struct Incoming {
     pub(super) channel: Option<Channel>,
     /// The TLS configuration, if the connection must begin with a handshake.
     pub(super) tls: Option<Arc<ServerConfig>>,
+    /// The addresses of the client and of the server of a TCP connection.
+    ends: Option<[SocketAddr; 2]>,
 }
 
 impl Listener {
@@ -188,8 +190,8 @@ impl Listener {
     pub(super) async fn accept(&self) -> io::Result<Incoming> {
         match &self.0 {
             Kind::Tcp { listener, tls } => {
-                let (stream, _) = listener.accept().await?;
-                Incoming::tcp(stream, tls.as_ref())
+                let (stream, client) = listener.accept().await?;
+                Incoming::tcp(stream, client, tls.as_ref())
             }
             Kind::Unix {
                 listener,
@@ -204,13 +206,15 @@ impl Listener {
 }
 
 impl Incoming {
-    fn tcp(stream: TcpStream, tls: Option<&Tls>) -> io::Result<Self> {
+    fn tcp(stream: TcpStream, client: SocketAddr, tls: Option<&Tls>) -> io::Result<Self> {
         // Replies are written at once; waiting for more to fill a packet only costs time.
         stream.set_nodelay(true)?;
         // Without this limit the kernel would buffer megabytes of replies for a client that sends requests and reads nothing.
         SockRef::from(&stream).set_tcp_notsent_lowat(UNSENT)?;
+        let server = stream.local_addr()?;
         Ok(Self {
-            local: Some(LocalAddress(stream.local_addr()?)),
+            local: Some(LocalAddress(server)),
+            ends: Some([client, server]),
             channel: tls.map(|_| Channel::Tls),
             tls: tls.map(Tls::current),
             stream: boxed(stream),
@@ -231,6 +235,20 @@ impl Incoming {
             channel: Some(Channel::Unix(local)),
             tls: None,
             stream: boxed(stream),
+            // At its socket, the server asks for a token instead.
+            ends: None,
+        }
+    }
+
+    /// Returns whether the client must be refused, because it is a command of this host. See [`peer::may_be_command`].
+    pub(super) fn is_of_command(&self) -> impl Future<Output = bool> + Send + use<> {
+        let ends = self.ends;
+        async move {
+            let Some([client, server]) = ends else {
+                return false;
+            };
+            let check = move || peer::may_be_command(client, server);
+            tokio::task::spawn_blocking(check).await.unwrap_or(true)
         }
     }
 }

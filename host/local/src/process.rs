@@ -28,9 +28,9 @@ mod wait;
 mod workdir;
 
 use toolhost_workspace::process::{
-    AllQuery, Cause, Chunk, Command, Containment, Error, ExitStatus, Info, Kind, ListPlace, Owned,
-    ProcessEvent, Saved, Signal, Snapshot, State, Subject, Subscriber, Survivor, Totals, WINDOW,
-    WaitOptions, Waited, Wake,
+    AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, Info, Kind,
+    ListPlace, Owned, ProcessEvent, Saved, Signal, Snapshot, State, Subject, Subscriber, Survivor,
+    Totals, WINDOW, WaitOptions, Waited, Wake,
 };
 
 pub use capture::Capture;

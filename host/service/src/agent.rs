@@ -13,6 +13,8 @@ use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_store::Durability;
+use toolhost_workspace::Workspace as _;
+use toolhost_workspace::process::Subscriber;
 
 /// The options of a program that serves a workspace.
 #[derive(Debug, Args)]
@@ -56,6 +58,8 @@ pub async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let oversight = options.oversight.open(common)?;
+    // The workspace forgets a subscriber that was dropped.
+    let trail: Arc<dyn Subscriber> = Arc::new(oversight.audit.clone());
     let start = async || {
         let mut never = options.clients.private_files();
         never.extend(options.oversight.private_paths());
@@ -70,6 +74,7 @@ pub async fn run(
         };
         let state = common.open_state(Durability::Host)?;
         let workspace = Arc::new(Local::open(processes, files, &state).await?);
+        workspace.subscribe(Arc::downgrade(&trail));
         Ok(Offer {
             workspace,
             files: options.files.grant(),

@@ -1,5 +1,5 @@
 //! The lowest crate, which all others may use: the state directory with its lock, the names that callers choose,
-//! and the rule for files that control the host.
+//! processes as `/proc` shows them, and the rule for files that control the host.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
@@ -7,6 +7,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 pub mod error_chain;
 pub mod id;
 pub mod own_limits;
+pub mod proc;
 pub mod state_dir;
 pub mod thread_time;
 pub mod trusted;

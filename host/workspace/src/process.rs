@@ -15,7 +15,7 @@ pub use all::{AllQuery, InvalidPlace, ListPlace, Owned};
 pub use command::{Command, MAX_COMMAND, MAX_KEY};
 pub use containment::{Containment, Kind};
 pub use error::Error;
-pub use event::{ProcessEvent, Subject, Subscriber};
+pub use event::{Denials, ProcessEvent, Subject, Subscriber};
 pub use info::{Info, Started, Survivor};
 pub use output::{Chunk, Saved, Snapshot, WINDOW};
 pub use status::{Cause, ExitStatus, Signal, State};

@@ -1,21 +1,21 @@
-//! What the sandbox has denied to commands, as far as it is known.
+//! Denials of the sandbox of commands.
 
 use serde_json::json;
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{ProcessEvent, Subject, Subscriber};
+use toolhost_workspace::process::{Denials, ProcessEvent, Subject, Subscriber};
 
 use super::Audit;
 
-/// Records what the sandbox has likely denied to the commands of a workspace, once when a command has ended.
+/// Records the denials of the sandbox to the commands of a workspace.
 impl Subscriber for Audit {
     fn event(&self, _: Subject<'_>, _: ProcessEvent<'_>) {}
 
-    fn denied(&self, process: Subject<'_>, denials: &[String]) {
+    fn denied(&self, denials: Denials<'_>) {
         let fields = json!({
-            "chat": process.chat.map(ChatId::as_str),
-            "process": process.id,
-            "denied": denials,
-            "certain": false,
+            "chat": denials.chat.map(ChatId::as_str),
+            "process": denials.process,
+            "denied": denials.texts,
+            "certain": denials.certain,
         });
         self.record("command_denied", fields);
     }

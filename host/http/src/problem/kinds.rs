@@ -50,6 +50,8 @@ kinds! {
         "the host \"evil.example\" is not known here; `--allow-host` makes it known";
     FOREIGN_ORIGIN = 403, "foreign_origin", "Pages of this origin may not use the server",
         "pages of \"http://evil.example\" may not use this server; `--allow-origin` lets them";
+    COMMAND = 403, "command", "Commands of tools may not use the server",
+        "commands of tools may not use the server that runs them, even with a token";
     NOT_FOUND = 404, "not_found", "There is nothing at this address",
         "there is nothing at /v1/nothing";
     UNKNOWN_TOOL = 404, "unknown_tool", "There is no such tool",

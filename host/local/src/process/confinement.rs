@@ -10,7 +10,7 @@ use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
@@ -21,6 +21,7 @@ use toolhost_store::HostState;
 use super::{Environment, Error, Spawner};
 pub use confined::support;
 pub(super) use confined::{Common, Confined};
+pub(super) use egress::DenialObserver;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
@@ -78,6 +79,11 @@ impl Confinement {
         spawner: Option<&Spawner>,
     ) -> Result<Self, PrepareError> {
         let mut policy = policy;
+        if policy.mode == Mode::Off {
+            tracing::warn!(
+                "the sandbox is off: commands may do everything that the user of this host may, such as read its keys and trace its processes"
+            );
+        }
         if spawner.is_none() && policy.mode != Mode::Off {
             if policy.required {
                 return Err(PrepareError::Missing("there is no spawner".to_owned()));
@@ -97,6 +103,11 @@ impl Confinement {
         // Log now what cannot be enforced, instead of at the first command.
         confinement.log_gaps(confinement.common.prepare()?.report());
         Ok(confinement)
+    }
+
+    /// Reports certain denials to this observer from now on.
+    pub(super) fn observe(&self, observer: Weak<dyn DenialObserver>) {
+        _ = self.common.observer.set(observer);
     }
 
     fn log_gaps(&self, report: &Report) {
@@ -182,6 +193,15 @@ impl Confinement {
             })
         });
         made.transpose()
+    }
+
+    /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. Dropping
+    /// a sandbox waits for the end of its namespaces.
+    pub(super) fn take_idle(sandboxes: &SharedSandboxes) -> Vec<Confined> {
+        let mut sandboxes = sandboxes.lock();
+        let idle = |(_, confined): &mut (Policy, Confined)| confined.can_be_made_again();
+        let idle = sandboxes.made.extract_if(.., idle);
+        idle.map(|(_, confined)| confined).collect()
     }
 
     /// Removes the temporary files of a chat. All its commands must have ended.

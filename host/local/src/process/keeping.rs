@@ -11,6 +11,7 @@ impl Process {
     /// Records that no process of the command is left. Its age counts from now: survivors can run for days after the shell.
     pub(super) fn note_over(&self) {
         let now = (SystemTime::now(), Instant::now());
+        self.sandbox.lock().take();
         self.update(|progress| progress.over = Some(now));
     }
 

@@ -2,6 +2,7 @@
 
 mod chats;
 mod config;
+mod denials;
 mod ends;
 mod keeper;
 mod recovery;
@@ -118,6 +119,8 @@ impl Registry {
             crowded: Arc::default(),
             _upkeep: closed.clone().drop_guard(),
         });
+        let observer: Weak<Self> = Arc::downgrade(&registry);
+        registry.confinement.observe(observer);
         let upkeep = Self::keep_up(Arc::downgrade(&registry), Arc::clone(&registry.crowded));
         let upkeep = closed.clone().run_until_cancelled_owned(upkeep);
         registry.runtime.spawn(upkeep);

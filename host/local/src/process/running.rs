@@ -1,6 +1,6 @@
 //! One process: the questions and requests that it takes while its task (see `lifecycle`) moves it along.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -12,7 +12,9 @@ use super::counts::Counts;
 use super::record::Record;
 use super::saved::SavedOutput;
 use super::subscribers::Subscribers;
-use super::{Capture, Cause, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject};
+use super::{
+    Capture, Cause, Denials, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject,
+};
 use toolhost_sandbox::Sandbox;
 use toolhost_state::id::ChatId;
 
@@ -35,8 +37,8 @@ pub struct Process {
     pub(super) deadline: Option<Instant>,
     /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
-    /// The sandbox of the command, if it has one.
-    pub(super) sandbox: Option<Arc<Sandbox>>,
+    /// The sandbox of the command, if it has one, until nothing is left of the command: the sandbox has descriptors.
+    pub(super) sandbox: Mutex<Option<Arc<Sandbox>>>,
 }
 
 /// The state that changes while a process runs.
@@ -91,7 +93,7 @@ impl Process {
             subscribers,
             deadline: None,
             reserved: None,
-            sandbox: None,
+            sandbox: Mutex::default(),
         }
     }
 
@@ -208,13 +210,20 @@ impl Process {
         progress.exit.is_some() || progress.lost.is_some()
     }
 
+    /// Returns whether the command runs in this sandbox.
+    pub(super) fn is_in(&self, sandbox: &Weak<Sandbox>) -> bool {
+        let own = self.sandbox.lock();
+        let own = own.as_ref().map(Arc::as_ptr);
+        own == Some(sandbox.as_ptr()) && self.state().is_live()
+    }
+
     pub(super) fn progress(&self) -> MutexGuard<'_, Progress> {
         self.progress.lock()
     }
 
     /// Finds out what the sandbox has likely denied, as far as the output in memory tells.
     pub(super) fn explain_denials(&self) {
-        let Some(sandbox) = &self.sandbox else {
+        let Some(sandbox) = self.sandbox.lock().clone() else {
             return;
         };
         let (head, tail) = {
@@ -223,7 +232,12 @@ impl Process {
         };
         let denials = sandbox.denials(&[head, tail].concat());
         if !denials.is_empty() {
-            self.subscribers.tell_denials(self.subject(), &denials);
+            self.subscribers.tell_denials(Denials {
+                chat: self.record.chat.as_ref(),
+                process: Some(self.id()),
+                texts: &denials,
+                certain: false,
+            });
             self.progress().denials = denials;
         }
     }

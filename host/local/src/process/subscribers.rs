@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::RwLock;
 
-use super::{ProcessEvent, Subject, Subscriber};
+use super::{Denials, ProcessEvent, Subject, Subscriber};
 
 /// A list of subscribers. Clones share it.
 #[derive(Clone, Debug, Default)]
@@ -25,10 +25,10 @@ impl Subscribers {
         }
     }
 
-    /// Sends what the sandbox has likely denied to a process.
-    pub(super) fn tell_denials(&self, process: Subject<'_>, denials: &[String]) {
+    /// Sends denials of the sandbox.
+    pub(super) fn tell_denials(&self, denials: Denials<'_>) {
         for subscriber in self.0.read().iter().filter_map(Weak::upgrade) {
-            subscriber.denied(process, denials);
+            subscriber.denied(denials);
         }
     }
 }

@@ -45,15 +45,28 @@ pub enum ProcessEvent<'a> {
     },
 }
 
+/// Denials of the sandbox.
+#[derive(Clone, Copy, Debug)]
+pub struct Denials<'a> {
+    /// The chat of the command; `None` if the command was started for no chat.
+    pub chat: Option<&'a ChatId>,
+    /// The id of the process; `None` if several processes of the chat may be meant.
+    pub process: Option<&'a str>,
+    /// A sentence for each denial, which names the path or the host, and the rule.
+    pub texts: &'a [String],
+    /// Whether the sandbox reported the denials. Otherwise, the output of the process suggests them.
+    pub certain: bool,
+}
+
 /// A reader of the events of all processes of a workspace.
 pub trait Subscriber: std::fmt::Debug + Send + Sync {
     /// Receives an event. Events of one process come in order; those of different processes may come concurrently. The process is blocked
     /// until this call returns, so the call must return quickly, and must not call the workspace.
     fn event(&self, process: Subject<'_>, event: ProcessEvent<'_>);
 
-    /// Receives the likely denials of the sandbox at the end of a process, as sentences that name the rule. The conditions are those of
+    /// Receives denials of the sandbox: the likely ones of a process at its end, and certain ones at once. The conditions are those of
     /// [`Subscriber::event`].
-    fn denied(&self, process: Subject<'_>, denials: &[String]) {
-        _ = (process, denials);
+    fn denied(&self, denials: Denials<'_>) {
+        _ = denials;
     }
 }

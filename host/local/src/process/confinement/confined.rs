@@ -1,8 +1,11 @@
 //! The sandbox of the commands of one chat, and the parts that the sandboxes of all chats share.
 
 use std::ffi::OsString;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
+
+use rustix::fs::OFlags;
 
 use toolhost_sandbox::{
     Entered, Mode, Network, Places, Policy, PrepareError, Sandbox, Support, View,
@@ -11,8 +14,11 @@ use toolhost_sandbox::{
 use toolhost_state::id::ChatId;
 
 use super::VARIABLES;
-use super::egress::Egress;
+use super::egress::{DenialObserver, Egress, Reports};
 use crate::process::{Command, Environment, Error, Spawner};
+
+/// Where commands see the shared memory of their namespaces.
+const MEMORY: &str = "/dev/shm";
 
 /// The parts that the sandboxes of all chats share.
 #[derive(Debug)]
@@ -23,12 +29,16 @@ pub(in crate::process) struct Common {
     support: OnceLock<Support>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
+    /// Learns of the refusals of proxies; unset until the registry is open.
+    pub(super) observer: OnceLock<Weak<dyn DenialObserver>>,
 }
 
 /// The sandbox of the commands of one chat.
 #[derive(Clone, Debug)]
 pub(in crate::process) struct Confined {
     pub(in crate::process) sandbox: Arc<Sandbox>,
+    /// The root of the shared memory of the namespaces.
+    memory: Option<Arc<OwnedFd>>,
     /// The temporary directory of the chat.
     directory: Option<Directory>,
     /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
@@ -74,6 +84,7 @@ impl Common {
             places,
             support: OnceLock::new(),
             spawner: spawner.cloned(),
+            observer: OnceLock::new(),
         }
     }
 
@@ -106,15 +117,26 @@ impl Common {
         }
         let (spawner, mut entered) = within.unzip();
         let sandbox = self.sandbox(policy, &places, entered.as_ref());
+        let sandbox = Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?);
         let listener = entered.as_mut().and_then(|entered| entered.listener.take());
         let egress = match (listener, &policy.network) {
             (Some(listener), Network::Hosts(hosts)) => {
-                Some(Arc::new(Egress::start(hosts, listener, chat)?))
+                let reports = Reports {
+                    chat: chat.cloned(),
+                    sandbox: Arc::downgrade(&sandbox),
+                    observer: self.observer.get().cloned(),
+                };
+                Some(Arc::new(Egress::start(hosts, listener, reports)?))
             }
             _ => None,
         };
+        let memory = entered.and_then(|entered| {
+            let mut new = entered.new.into_iter();
+            new.find_map(|(path, root)| (path == Path::new(MEMORY)).then_some(root))
+        });
         Ok(Confined {
-            sandbox: Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?),
+            sandbox,
+            memory: memory.map(Arc::new),
             directory,
             spawner,
             egress,
@@ -165,6 +187,21 @@ impl Confined {
     /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.
     pub(super) fn has_ended(&self) -> bool {
         self.spawner.as_ref().is_some_and(Spawner::has_ended)
+    }
+
+    /// Returns whether the sandbox holds nothing that another one of the same policy would not have: no file is in its shared memory.
+    pub(super) fn can_be_made_again(&self) -> bool {
+        let is_empty = |root: &Arc<OwnedFd>| {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let root = rustix::fs::openat(root, c".", flags, rustix::fs::Mode::empty());
+            let entries = root.and_then(rustix::fs::Dir::new);
+            entries.is_ok_and(|mut entries| {
+                entries.all(|entry| {
+                    entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
+                })
+            })
+        };
+        self.memory.as_ref().is_none_or(is_empty)
     }
 
     /// Returns the variables of the sandbox that the command does not set itself.

@@ -226,6 +226,11 @@ impl Chat {
         self.used.elapsed() > time
     }
 
+    /// Returns whether no command of the chat has run for longer than this.
+    pub(super) fn rests(&self, time: Duration) -> bool {
+        self.starting == 0 && self.processes.iter().all(|process| process.over_for(time))
+    }
+
     /// Returns whether the chat has no processes, no starts and no keys.
     pub(super) fn is_empty(&self) -> bool {
         self.starting == 0 && self.processes.is_empty() && self.keys.is_empty()

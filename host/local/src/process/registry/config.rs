@@ -61,6 +61,9 @@ pub struct Limits {
     /// A chat is idle if for this time no caller asks for it or waits for one of its processes. The processes of an idle chat
     /// are ended; 24 hours by default.
     pub idle_chat: Duration,
+    /// How long no command of a chat has run before the namespaces of the chat end, with their first process; 5 minutes by default.
+    /// The next command makes them again. They stay if the chat has files in its shared memory.
+    pub idle_sandbox: Duration,
     /// The most output of one process in bytes, after which it is killed; 5 GiB by default.
     pub output: u64,
     /// The time from SIGTERM to SIGKILL, unless the caller says otherwise; 5 s by default.
@@ -83,6 +86,7 @@ impl Default for Limits {
             known_per_chat: 1024,
             known: 2 * DAY,
             idle_chat: DAY,
+            idle_sandbox: Duration::from_secs(5 * 60),
             output: 5 << 30,
             grace: Duration::from_secs(5),
             nice: 5,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::net::unix::pipe;
 use tokio::task::JoinError;
 use tokio::time::Instant;
@@ -177,7 +178,7 @@ impl Registry {
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
         process.reserved = slot.id.clone();
-        process.sandbox = Some(sandbox);
+        process.sandbox = Mutex::new(Some(sandbox));
         let process = Arc::new(process);
         // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));

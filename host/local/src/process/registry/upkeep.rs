@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use super::Registry;
 use super::chats::{Chat, Chats};
 use super::ends::{LAST_WORDS, remove_temporary};
+use crate::process::confinement::Confinement;
 
 /// How often ended processes are looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -26,16 +27,21 @@ impl Registry {
     }
 
     /// Runs the upkeep now instead of waiting for the next 30 s: frees, expires and forgets old ended processes, and ends the
-    /// processes of idle chats.
+    /// processes of idle chats and the namespaces of chats in which nothing has run for a while.
     pub async fn tidy_up(&self) {
         let mut old = Vec::new();
         let mut idle = Vec::new();
+        let mut resting = Vec::new();
         let empty: Vec<Chat> = {
             let mut chats = self.chats();
             for chat in chats.by_owner.values_mut() {
                 old.push(chat.age(&self.limits));
                 if chat.is_idle(self.limits.idle_chat) {
                     idle.extend(chat.processes.iter().cloned());
+                }
+                // No start can get the sandbox meanwhile, because it needs the lock of the chats first.
+                if chat.rests(self.limits.idle_sandbox) {
+                    resting.extend(Confinement::take_idle(&chat.confined));
                 }
             }
             free_excess(&chats, self.limits.memory_total);
@@ -58,10 +64,15 @@ impl Registry {
             }
             remove_temporary(places).await;
         };
+        // Dropping them waits for the ends of their spawners.
+        let rest = self.runtime.spawn_blocking(move || drop(resting));
         let removal = self.removals.spawn_on(removal, &self.runtime);
         // A disk that hangs does not stop the upkeep: the removal goes on without it.
         if let Ok(Err(error)) = timeout(LAST_WORDS, removal).await {
             tracing::error!(%error, "failed to remove saved outputs");
+        }
+        if let Ok(Err(error)) = timeout(LAST_WORDS, rest).await {
+            tracing::error!(%error, "failed to end the namespaces of chats that rest");
         }
         if let Err(error) = ends.await {
             tracing::error!(%error, "failed to end the processes of idle chats");
