@@ -30,6 +30,10 @@ use toolhost_workspace::process::Kind;
 
 use guest::{guest, limited};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many rounds are measured.
 const ROUNDS: usize = 1000;
 

@@ -39,6 +39,10 @@ use connection::{Connection, TOKEN};
 use forgetful::Forgetful;
 use guest::{guest, limited};
 
+/// The allocator of the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// How many calls of a host are measured before it is the turn of the next. A server is seldom asked just once.
 const IN_A_ROW: usize = 20;
 
