@@ -16,6 +16,7 @@ use seccompiler::{
 
 use SeccompCmpArgLen::{Dword, Qword};
 use SeccompCmpOp::{Eq, MaskedEq, Ne};
+use numbers::Verdict;
 
 /// The options that decide which calls are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,12 @@ type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: TargetArch = TargetArch::aarch64;
+
+/// The same, as the kernel names it in the data of a call: `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`.
+#[cfg(target_arch = "x86_64")]
+const AUDIT_ARCHITECTURE: u32 = 0xC000_003E;
+#[cfg(target_arch = "aarch64")]
+const AUDIT_ARCHITECTURE: u32 = 0xC000_00B7;
 
 /// The flags of `clone` and `unshare` that make namespaces.
 const NAMESPACES: [i32; 7] = [
@@ -85,36 +92,35 @@ const PERSONALITIES: [u32; 9] = [
 
 /// Returns the BPF program of the filter.
 pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
+    let rules = rules(options)?;
+    let by_number = numbers::decide(AUDIT_ARCHITECTURE, verdicts(options, &rules));
     let filter = SeccompFilter::new(
-        rules(options)?,
+        rules,
         SeccompAction::Allow,
         SeccompAction::Errno(libc::EPERM.unsigned_abs()),
         ARCHITECTURE,
     )?;
     // This program also kills processes of foreign architectures, such as 32-bit programs, whose calls have other numbers.
-    let filter = BpfProgram::try_from(filter)?;
-    Ok([by_number(options), filter].concat())
+    let by_arguments = BpfProgram::try_from(filter)?;
+    Ok([by_number, by_arguments].concat())
 }
 
-/// Returns the first instructions of the program, which refuse calls by their numbers alone.
-fn by_number(options: Options) -> BpfProgram {
-    let mut program = vec![numbers::load()];
-    // Calls of the x32 ABI are calls of x86_64 with bit 30 set in the number. A kernel without x32 also answers ENOSYS.
-    #[cfg(target_arch = "x86_64")]
-    program.extend(numbers::fail_if(libc::BPF_JSET, 0x4000_0000, libc::ENOSYS));
-    // A filter cannot see the flags of `clone3`, which are in memory. After ENOSYS, C libraries use `clone`.
-    if !options.nested {
-        program.extend(numbers::fail_each([libc::SYS_clone3], libc::ENOSYS));
-    }
+/// Returns what becomes of calls by their numbers alone.
+fn verdicts(options: Options, rules: &Rules) -> BTreeMap<i64, Verdict> {
     let lists: [(&[i64], bool); 3] = [
         (calls::SYSTEM, true),
         (calls::NAMESPACES, !options.nested),
         (calls::TRACING, !options.tracing),
     ];
+    let mut verdicts: BTreeMap<_, _> = rules.keys().map(|call| (*call, Verdict::Check)).collect();
     let refused = lists.into_iter().filter(|(_, refused)| *refused);
-    let refused = refused.flat_map(|(calls, _)| calls.iter().copied());
-    program.extend(numbers::fail_each(refused, libc::EPERM));
-    program
+    let refused = refused.flat_map(|(calls, _)| calls);
+    verdicts.extend(refused.map(|call| (*call, Verdict::Fail(libc::EPERM))));
+    // A filter cannot see the flags of `clone3`, which are in memory. After ENOSYS, C libraries use `clone`.
+    if !options.nested {
+        verdicts.insert(libc::SYS_clone3, Verdict::Fail(libc::ENOSYS));
+    }
+    verdicts
 }
 
 fn rules(options: Options) -> Result<Rules, BackendError> {

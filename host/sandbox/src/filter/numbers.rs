@@ -1,87 +1,130 @@
 //! The part of the filter that decides by the number of a call alone.
 //!
-//! For each command, the kernel compiles the filter and runs it once for every number, to learn which calls are always allowed. So this
-//! part must be short: adjacent numbers form one range, and a binary search finds the range.
+//! For each command, the kernel runs the filter once for every number, to learn which calls are always allowed. That takes longer than all
+//! other steps into the sandbox, so the way through the program must be short: a binary search over ranges of numbers.
+
+use std::collections::BTreeMap;
 
 use nix::libc::{
-    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JMP, BPF_K, BPF_LD, BPF_RET, BPF_W,
-    SECCOMP_RET_ERRNO,
+    BPF_ABS, BPF_JA, BPF_JEQ, BPF_JGE, BPF_JMP, BPF_JSET, BPF_K, BPF_LD, BPF_RET, BPF_W, ENOSYS,
+    SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO,
 };
 use seccompiler::{BpfProgram, sock_filter};
 
-/// The most ranges that are compared one by one.
-const FEW: usize = 3;
+/// The offsets of the number and of the architecture in the data of a call.
+const NUMBER: u32 = 0;
+const ARCHITECTURE: u32 = 4;
 
-/// A range of numbers: the first and the last.
-type Range = (u32, u32);
-
-/// Returns the instruction that loads the number of the call, for the instructions of the other functions.
-pub(super) fn load() -> sock_filter {
-    instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0, 0)
+/// What becomes of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Allow,
+    /// The call fails with this error.
+    Fail(i32),
+    /// The instructions after this part decide.
+    Check,
 }
 
-/// Returns instructions that make calls fail whose number has this bit (`BPF_JSET`) or this value (`BPF_JEQ`).
-pub(super) fn fail_if(test: u32, value: u32, errno: i32) -> [sock_filter; 2] {
-    [jump(test, value, 0, 1), fail(errno)]
+/// Returns the program that decides about calls of this architecture. Calls that are not listed are allowed. The instructions after the
+/// program decide about those of other architectures, whose numbers mean other calls.
+pub(super) fn decide(
+    architecture: u32,
+    calls: impl IntoIterator<Item = (i64, Verdict)>,
+) -> BpfProgram {
+    let calls = calls.into_iter();
+    let calls = calls.filter_map(|(call, verdict)| Some((u32::try_from(call).ok()?, verdict)));
+    let mut program = vec![
+        load(ARCHITECTURE),
+        jump(BPF_JEQ, architecture, 1, 0),
+        to_end(),
+        load(NUMBER),
+    ];
+    // Calls of the x32 ABI are calls of x86_64 with bit 30 set in the number. A kernel without x32 also answers ENOSYS.
+    if cfg!(target_arch = "x86_64") {
+        program.extend([
+            jump(BPF_JSET, 0x4000_0000, 0, 1),
+            end(Verdict::Fail(ENOSYS)),
+        ]);
+    }
+    program.extend(search(&ranges(&calls.collect())));
+    let length = length(&program);
+    for (place, instruction) in (1..).zip(&mut program) {
+        if is_to_end(instruction) {
+            instruction.k = length - place;
+        }
+    }
+    program
 }
 
-/// Returns instructions that make these calls fail. For all other calls, execution continues after the last instruction.
-pub(super) fn fail_each(calls: impl IntoIterator<Item = i64>, errno: i32) -> BpfProgram {
-    let mut numbers: Vec<_> = calls
-        .into_iter()
-        .filter_map(|call| u32::try_from(call).ok())
+/// Returns the ranges of numbers with one verdict, each by its first number. The first begins at 0.
+fn ranges(calls: &BTreeMap<u32, Verdict>) -> Vec<(u32, Verdict)> {
+    let mut ranges = vec![(0, Verdict::Allow)];
+    for (number, verdict) in calls {
+        ranges.push((*number, *verdict));
+        ranges.push((number.saturating_add(1), Verdict::Allow));
+    }
+    // Where two begin at the same number, the first of them is empty.
+    let next: Vec<_> = ranges
+        .iter()
+        .skip(1)
+        .map(|(first, _)| Some(*first))
         .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut ranges: Vec<Range> = Vec::new();
-    for number in numbers {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == number => *last = number,
-            _ => ranges.push((number, number)),
-        }
-    }
-    search(&ranges, errno)
+    let next = next.into_iter().chain([None]);
+    let mut rest: Vec<_> = ranges
+        .iter()
+        .zip(next)
+        .filter(|((first, _), next)| Some(*first) != *next)
+        .map(|(range, _)| *range)
+        .collect();
+    rest.dedup_by_key(|(_, verdict)| *verdict);
+    rest
 }
 
-fn search(ranges: &[Range], errno: i32) -> BpfProgram {
+fn search(ranges: &[(u32, Verdict)]) -> BpfProgram {
     let (low, high) = ranges.split_at(ranges.len() / 2);
-    let lower = || search(low, errno);
-    match high.first() {
-        Some((middle, _)) if ranges.len() > FEW => {
-            let (lower, higher) = (lower(), search(high, errno));
-            let over = instruction(BPF_JMP | BPF_JA, 0, 0, length(&higher));
-            // This jump skips the lower half and the jump at its end. A conditional jump may not reach that far.
-            let to_higher = instruction(BPF_JMP | BPF_JA, 0, 0, length(&lower) + 1);
-            let split = [jump(BPF_JGE, *middle, 0, 1), to_higher];
-            [&split[..], &lower, &[over], &higher].concat()
+    match (high, low) {
+        ([(_, verdict)], []) => vec![end(*verdict)],
+        ([(middle, _), ..], _) => {
+            let (lower, higher) = (search(low), search(high));
+            let split = match u8::try_from(lower.len()) {
+                Ok(over) => vec![jump(BPF_JGE, *middle, over, 0)],
+                Err(_) => vec![
+                    jump(BPF_JGE, *middle, 0, 1),
+                    instruction(BPF_JMP | BPF_JA, 0, 0, length(&lower)),
+                ],
+            };
+            [split, lower, higher].concat()
         }
-        _ => ranges.iter().flat_map(|range| one(*range, errno)).collect(),
+        ([], _) => Vec::new(),
     }
 }
 
-fn one((first, last): Range, errno: i32) -> BpfProgram {
-    if first == last {
-        return fail_if(BPF_JEQ, first, errno).to_vec();
-    }
-    vec![
-        jump(BPF_JGE, first, 0, 2),
-        jump(BPF_JGT, last, 1, 0),
-        fail(errno),
-    ]
+/// Returns the instruction that ends with a verdict.
+fn end(verdict: Verdict) -> sock_filter {
+    let value = match verdict {
+        Verdict::Allow => SECCOMP_RET_ALLOW,
+        Verdict::Fail(errno) => SECCOMP_RET_ERRNO | errno.unsigned_abs(),
+        Verdict::Check => return to_end(),
+    };
+    instruction(BPF_RET | BPF_K, 0, 0, value)
+}
+
+/// Returns a jump to the end of the program, whose distance is not known yet.
+fn to_end() -> sock_filter {
+    instruction(BPF_JMP | BPF_JA, 0, 0, u32::MAX)
+}
+
+fn is_to_end(instruction: &sock_filter) -> bool {
+    *instruction == to_end()
+}
+
+fn load(offset: u32) -> sock_filter {
+    instruction(BPF_LD | BPF_W | BPF_ABS, 0, 0, offset)
 }
 
 fn length(program: &BpfProgram) -> u32 {
     // A program has 4,096 instructions at most.
     u32::try_from(program.len()).unwrap_or(u32::MAX)
-}
-
-fn fail(errno: i32) -> sock_filter {
-    instruction(
-        BPF_RET | BPF_K,
-        0,
-        0,
-        SECCOMP_RET_ERRNO | errno.unsigned_abs(),
-    )
 }
 
 /// Returns a conditional jump that skips `holds` instructions if the test holds, and `fails` otherwise.
@@ -105,23 +148,32 @@ mod tests {
 
     use super::*;
 
-    /// Runs a program on a number, and returns the code with which it ends; `None` if it does not end there.
-    fn run(program: &[sock_filter], number: u32) -> Option<u32> {
-        let mut at = 0;
+    const HERE: u32 = 7;
+
+    /// Runs a program on a call, and returns the value with which it ends, and after how many instructions; no value if it does not end
+    /// there.
+    fn run(program: &[sock_filter], architecture: u32, number: u32) -> (Option<u32>, usize) {
+        let (mut at, mut loaded, mut steps) = (0, 0, 0);
         while let Some(instruction) = program.get(at) {
             let (code, value) = (u32::from(instruction.code), instruction.k);
+            steps += 1;
+            at += 1;
             let holds = match code {
-                code if code == BPF_RET | BPF_K => return Some(value),
-                code if code == BPF_JMP | BPF_JA => {
-                    at += 1 + value as usize;
+                code if code == BPF_RET | BPF_K => return (Some(value), steps),
+                code if code == BPF_LD | BPF_W | BPF_ABS => {
+                    loaded = [number, architecture][value as usize / 4];
                     continue;
                 }
-                code if code == BPF_JMP | BPF_JEQ | BPF_K => number == value,
-                code if code == BPF_JMP | BPF_JGE | BPF_K => number >= value,
-                code if code == BPF_JMP | BPF_JGT | BPF_K => number > value,
+                code if code == BPF_JMP | BPF_JA => {
+                    at += value as usize;
+                    continue;
+                }
+                code if code == BPF_JMP | BPF_JEQ | BPF_K => loaded == value,
+                code if code == BPF_JMP | BPF_JGE | BPF_K => loaded >= value,
+                code if code == BPF_JMP | BPF_JSET | BPF_K => loaded & value != 0,
                 code => panic!("{code}"),
             };
-            at += 1 + usize::from(if holds {
+            at += usize::from(if holds {
                 instruction.jt
             } else {
                 instruction.jf
@@ -129,16 +181,34 @@ mod tests {
         }
         // No jump may go beyond the end of the program.
         assert_eq!(at, program.len());
-        None
+        (None, steps)
+    }
+
+    fn value(verdict: Verdict) -> Option<u32> {
+        match verdict {
+            Verdict::Allow => Some(SECCOMP_RET_ALLOW),
+            Verdict::Fail(errno) => Some(SECCOMP_RET_ERRNO | errno.unsigned_abs()),
+            Verdict::Check => None,
+        }
     }
 
     proptest! {
         #[test]
-        fn exactly_the_listed_calls_fail(calls in prop::collection::vec(0..600_i64, 0..200)) {
-            let program = fail_each(calls.clone(), 1);
-            for number in 0..=601 {
-                let expected = calls.contains(&number).then_some(SECCOMP_RET_ERRNO | 1);
-                prop_assert_eq!(run(&program, u32::try_from(number).unwrap()), expected, "{}", number);
+        fn each_call_gets_its_verdict(
+            calls in prop::collection::btree_map(
+                0..600_i64,
+                prop_oneof![Just(Verdict::Check), (1..9).prop_map(Verdict::Fail)],
+                0..300,
+            ),
+        ) {
+            let program = decide(HERE, calls.clone());
+            for number in (0..=601).chain([u32::MAX >> 2]) {
+                let verdict = calls.get(&i64::from(number)).copied().unwrap_or(Verdict::Allow);
+                let (found, steps) = run(&program, HERE, number);
+                prop_assert_eq!(found, value(verdict), "{}", number);
+                // 601 ranges are found in ten comparisons, of which each may take a jump as well.
+                prop_assert!(steps <= 30, "{} steps", steps);
+                prop_assert_eq!(run(&program, HERE + 1, number).0, None);
             }
         }
     }
