@@ -105,6 +105,23 @@ impl Recipe {
         head.into_iter().chain(limits).chain(filter).collect()
     }
 
+    /// Returns the bytes of a recipe that is as long as most, for a process that decodes it ahead of need: a process that was just forked
+    /// has none of the memory ready that this takes.
+    pub fn sample() -> Vec<u8> {
+        const INSTRUCTIONS: usize = 256;
+        let nothing = sock_filter {
+            code: 0,
+            jt: 0,
+            jf: 0,
+            k: 0,
+        };
+        let sample = Self {
+            filter: vec![nothing; INSTRUCTIONS],
+            ..Self::default()
+        };
+        sample.encode()
+    }
+
     /// Returns whether the process gets Landlock rules. Then it can neither trace a process outside of them nor read its memory.
     pub fn has_ruleset(&self) -> bool {
         self.ruleset.is_some()

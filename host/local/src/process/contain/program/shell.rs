@@ -90,6 +90,24 @@ pub(super) fn start(
     }
 }
 
+/// Prepares a command that is not run. A process that was just forked shares its memory with its parent, and copies or maps each page
+/// when it first uses it: now, and not while a command waits.
+pub(super) fn warm_up() {
+    let variable =
+        || c"TOOLHOST_VARIABLE=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin".to_owned();
+    let request = Request {
+        shell: c"/bin/sh".to_owned(),
+        command: c"true".to_owned(),
+        workdir: c"/".to_owned(),
+        env: std::iter::repeat_with(variable).take(32).collect(),
+        nice: 0,
+        oom_score_adj: 0,
+        sandbox: Recipe::sample(),
+    };
+    let prepared = sys::in_memory(&request.encode()).and_then(|file| Prepared::read(file, None));
+    drop(prepared);
+}
+
 impl Prepared {
     fn read(request: OwnedFd, ruleset: Option<OwnedFd>) -> io::Result<Self> {
         let mut bytes = Vec::new();

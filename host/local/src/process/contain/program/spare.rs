@@ -10,7 +10,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
 
 use super::start::Start;
-use super::supervisor;
+use super::{shell, supervisor};
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::{FRAME, Frame};
 use toolhost_state::own_limits::OwnLimits;
@@ -44,6 +44,7 @@ fn wait(control: OwnedFd, limits: &OwnLimits) -> ! {
     }
     _ = nix::sys::prctl::set_name(c"toolhost-spare");
     let prepared = supervisor::Prepared::new();
+    shell::warm_up();
     // Look at the message without its descriptors first: another command may have lowered the limits of this process meanwhile.
     if recv(control.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
         // The host does not need this supervisor, or has ended.
