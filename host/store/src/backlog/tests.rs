@@ -31,10 +31,14 @@ impl Change for Number {
     fn store(self, _: &dyn Store) -> Answer<'_, ()> {
         let mut disk = self.disk.lock();
         let stored = match (disk.is_full, self.number) {
-            (true, _) => Err(StoreError::Full),
+            (true, _) => Err(StoreError::Full {
+                path: "disk".into(),
+            }),
             _ if (1..=self.bytes).contains(&disk.room) => {
                 disk.refused += 1;
-                Err(StoreError::Full)
+                Err(StoreError::Full {
+                    path: "disk".into(),
+                })
             }
             (false, 13) => Err(StoreError::Damaged {
                 path: "store.db".into(),

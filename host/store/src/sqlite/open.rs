@@ -99,8 +99,9 @@ pub(super) fn open_in_memory(
     enable_stable_plans(&connection)?;
     schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
     let (mut testimony, mut staged) = (Testimony::default(), Staged::default());
+    let mut witness = Witness::none();
     if let Some(directory) = directory {
-        (_, testimony) = Witness::read(directory)?;
+        (witness, testimony) = Witness::open_for_notes(directory)?;
         staged = Staged::read(directory)?;
         let mut path = directory.path().join(FILE);
         let copy = at_rest::copy_if_read_only(&path)?;
@@ -111,7 +112,7 @@ pub(super) fn open_in_memory(
     }
     resume(
         connection,
-        (Witness::none(), &testimony),
+        (witness, &testimony),
         ":memory:".into(),
         full,
         &staged,

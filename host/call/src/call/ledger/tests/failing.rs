@@ -32,9 +32,15 @@ impl Failing {
 
     fn change<'a, T: 'a>(&self, change: Answer<'a, T>) -> Answer<'a, T> {
         match self.fails.load(Ordering::SeqCst) {
-            true => Box::pin(async { Err(StoreError::Full) }),
+            true => Box::pin(async { Err(full()) }),
             false => change,
         }
+    }
+}
+
+fn full() -> StoreError {
+    StoreError::Full {
+        path: "store.db".into(),
     }
 }
 
@@ -75,6 +81,7 @@ handed! {
     remove_session(id: String) -> ();
     }
     read {
+    note(chat: ChatId, call: CallId) -> ();
     call(chat: ChatId, call: CallId) -> Option<Call>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;
