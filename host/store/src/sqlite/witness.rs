@@ -111,6 +111,9 @@ impl Witness {
                 key => said.keys.push(key),
             }
         }
+        // A call that was noted is added again when the database takes it.
+        let mut named = HashSet::new();
+        said.keys.retain(|key| named.insert(*key));
         // A host that was killed while it emptied the witness may have left half of it.
         said.is_whole = begins && damaged == 0 && !said.emptying;
         Ok((old, said))

@@ -83,6 +83,7 @@ fn a_note_stays_until_the_database_has_the_call() {
         witness.note(key).unwrap();
     }
     witness.clear(std::iter::empty());
+    witness.add(&keys(0..1));
     let mut left = named(&state);
     left.sort_unstable();
     let mut noted = keys(0..2);
