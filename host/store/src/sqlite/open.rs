@@ -286,7 +286,7 @@ fn add_lost(core: &mut Core, testimony: &Testimony) -> Result<(), Fault> {
         core.metrics
             .damaged
             .fetch_add(lost, std::sync::atomic::Ordering::Relaxed);
-        tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: repeats of these calls are refused as unknown");
+        tracing::error!(lost, path = %core.path.display(), "the store does not have calls that had begun, because it lost them or its disk took no records: repeats of these calls are refused as unknown");
     }
     Ok(())
 }
