@@ -60,7 +60,7 @@ async fn a_default_state_directory_without_space_is_done_without() {
     ];
     let without_store = [
         "calls and processes are forgotten with this host",
-        "the disk of the store is full",
+        "store.db is full: free some space there",
     ];
     for (has_outputs, told) in [(false, without_outputs), (true, without_store)] {
         let _crowded = crowded(&state, has_outputs);

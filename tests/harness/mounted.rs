@@ -1,6 +1,7 @@
 //! File systems that a test mounts, which it says with `#[needs(mount)]`.
 
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +16,24 @@ impl Mounted {
             &["-t", "tmpfs", "-o", &options, "toolhost-test"],
             directory.to_owned(),
         )
+    }
+
+    /// Mounts an empty ext4 of 64 MiB at a directory, which only its owner can use. This needs `mkfs.ext4`.
+    pub(crate) fn ext4(directory: &Path) -> Self {
+        // The mount keeps the file after its name is gone.
+        let image = tempfile::NamedTempFile::new().unwrap();
+        image.as_file().set_len(64 << 20).unwrap();
+        let mut command = Command::new("mkfs.ext4");
+        // As on large disks. With smaller blocks, SQLite's shared memory can lack a part of a page on a full disk.
+        let made = command
+            .args(["-q", "-m", "0", "-b", "4096"])
+            .arg(image.path())
+            .status();
+        assert!(made.unwrap().success());
+        let image = image.path().to_str().unwrap();
+        let disk = Self::mount(&["-o", "loop", image], directory.to_owned());
+        std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).unwrap();
+        disk
     }
 
     /// Mounts a file at itself: nothing can be renamed to where it is.
@@ -42,10 +61,19 @@ impl Mounted {
         }
     }
 
-    /// Allows no more changes.
+    /// Allows no more changes. No file may be open for writing.
     pub(crate) fn make_read_only(&self) {
+        self.remount("remount,ro");
+    }
+
+    /// Lets ext4 meet an error, after which it takes no more changes.
+    pub(crate) fn fail(&self) {
+        self.remount("remount,abort");
+    }
+
+    fn remount(&self, option: &str) {
         let mut command = Command::new("mount");
-        let done = command.args(["-o", "remount,ro"]).arg(&self.0).output();
+        let done = command.args(["-o", option]).arg(&self.0).output();
         assert!(done.as_ref().unwrap().status.success(), "{done:?}");
     }
 

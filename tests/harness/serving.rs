@@ -83,7 +83,11 @@ impl Serving {
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut stderr = String::new();
         let url = loop {
-            let line = lines.next().expect("it says where it listens").unwrap();
+            let line = lines.next();
+            let Some(line) = line else {
+                panic!("it does not listen, {:?}: {stderr}", child.wait());
+            };
+            let line = line.unwrap();
             stderr.push_str(&line);
             stderr.push('\n');
             let url = match serde_json::from_str::<Value>(&line) {

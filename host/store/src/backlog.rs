@@ -36,6 +36,15 @@ pub struct Backlog<C> {
     storing: tokio::sync::Mutex<()>,
 }
 
+/// The result of adding a change to a backlog.
+#[derive(Debug)]
+pub struct Added<C> {
+    /// Whether no other change was waiting.
+    pub is_first: bool,
+    /// The changes that were dropped to make room.
+    pub dropped: Vec<C>,
+}
+
 #[derive(Debug)]
 struct Waiting<C> {
     changes: VecDeque<(u64, C)>,
@@ -69,7 +78,7 @@ impl<C: Change> Backlog<C> {
             Ok(()) => {}
             Err(error @ StoreError::Damaged { .. }) => drop_damaged(&error),
             Err(error) => {
-                if self.keep(change) {
+                if self.keep(change).is_first {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
                         error,
@@ -130,20 +139,20 @@ impl<C: Change> Backlog<C> {
         first
     }
 
-    /// Adds a change, and drops the oldest ones beyond the limits. Returns whether no other change was waiting.
-    pub fn keep(&self, change: C) -> bool {
+    /// Adds a change, and drops the oldest ones beyond the limits.
+    pub fn keep(&self, change: C) -> Added<C> {
         let mut waiting = self.waiting.lock();
-        let is_first = waiting.changes.is_empty();
+        let (is_first, mut dropped) = (waiting.changes.is_empty(), Vec::new());
         while waiting.changes.len() >= MAX_CHANGES
             || waiting.bytes + change.bytes() > MAX_BYTES && !waiting.changes.is_empty()
         {
-            waiting.pop();
+            dropped.extend(waiting.pop());
         }
         let number = waiting.next;
         waiting.next += 1;
         waiting.bytes += change.bytes();
         waiting.changes.push_back((number, change));
-        is_first
+        Added { is_first, dropped }
     }
 
     /// Calls a function with the changes that wait, oldest first.
@@ -173,10 +182,10 @@ impl<C: Change> Waiting<C> {
         }
     }
 
-    fn pop(&mut self) {
-        if let Some((_, change)) = self.changes.pop_front() {
-            self.bytes -= change.bytes();
-        }
+    fn pop(&mut self) -> Option<C> {
+        let (_, change) = self.changes.pop_front()?;
+        self.bytes -= change.bytes();
+        Some(change)
     }
 }
 

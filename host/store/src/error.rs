@@ -6,11 +6,17 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The disk is full.
-    #[error("the disk of the store is full: free some space")]
-    Full,
+    #[error("the disk of {path} is full: free some space there", path = path.display())]
+    Full {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file system or the file is read-only.
-    #[error("the store cannot be written: its file system is read-only")]
-    ReadOnly,
+    #[error("{path} cannot be written: make its file system writable", path = path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
     /// The store does not contain the bytes that were written.
     #[error(
         "the store {path} is damaged ({problem}): run `toolhost state recover`, which sets it aside and keeps what can be read, or \

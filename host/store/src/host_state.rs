@@ -103,7 +103,9 @@ impl HostState {
 /// Opens the store of a directory. If the disk cannot be written, and the durability allows it, opens a copy in memory.
 fn open_store(directory: &StateDir, durability: Durability) -> Result<Sqlite, StoreError> {
     let opened = Sqlite::open(directory, durability);
-    let Err(error @ (StoreError::Full | StoreError::ReadOnly | StoreError::Failed { .. })) = opened
+    let Err(
+        error @ (StoreError::Full { .. } | StoreError::ReadOnly { .. } | StoreError::Failed { .. }),
+    ) = opened
     else {
         return opened;
     };

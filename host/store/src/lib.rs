@@ -10,7 +10,7 @@ mod sqlite;
 mod store;
 mod values;
 
-pub use backlog::{Backlog, Change};
+pub use backlog::{Added, Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};

@@ -35,6 +35,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rusqlite::Connection;
 use toolhost_state::state_dir::{Lock, StateDir};
 
@@ -43,6 +44,7 @@ use crate::{Answer, StoreError};
 use fault::Fault;
 use readers::Readers;
 use staging::Staging;
+use witness::Witness;
 use writer::Writer;
 
 pub use at_rest::AtRest;
@@ -99,6 +101,7 @@ struct Shared {
     has_set_aside: bool,
     writer: Arc<Writer>,
     readers: Readers,
+    witness: Arc<Mutex<Witness>>,
     running: Running,
     metrics: Arc<Metrics>,
 }
@@ -138,12 +141,14 @@ impl Sqlite {
         reserve::create(directory);
         core.stage_changes(directory, durability);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
+        let witness = Arc::clone(&core.witness);
         let shared = Arc::new(Shared {
             path: path.clone(),
             has_set_aside: recover::has_set_aside(directory)
                 .map_err(|error| store_error(error.into()))?,
             writer: Writer::start(core, durability).map_err(|error| store_error(error.into()))?,
             readers: Readers::new(path.clone()),
+            witness,
             running,
             metrics,
         });
@@ -168,7 +173,8 @@ impl Sqlite {
     }
 
     /// Makes a store in memory with a copy of the records of a state directory, for a host whose disk is full or read-only. The file
-    /// is not changed. The caller must hold the lock of the directory.
+    /// is not changed. If the directory has a store, a call begins only if it could be noted there. The caller must hold the lock of the
+    /// directory.
     ///
     /// # Errors
     ///
@@ -186,6 +192,7 @@ impl Sqlite {
         let (full, _) = sync_channel(1);
         let core = open::open_in_memory(source, full).map_err(store_error)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
+        let witness = Arc::clone(&core.witness);
         let writer =
             Writer::start(core, Durability::Host).map_err(|error| store_error(error.into()))?;
         let has_set_aside = directory.map_or(Ok(false), recover::has_set_aside);
@@ -194,6 +201,7 @@ impl Sqlite {
             readers: Readers::Memory(Arc::clone(&writer)),
             path,
             writer,
+            witness,
             running,
             metrics,
         });

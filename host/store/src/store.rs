@@ -22,6 +22,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Stores the end of a call, and the call itself if its beginning is not stored.
     fn end(&self, ended: EndedCall) -> Answer<'_, ()>;
 
+    /// Notes a call that this store cannot take now, so that the call may run, or its cancellation may wait. If the host ends before the
+    /// store has the call, the call is unknown to the next host. It changes nothing that this store says of the call.
+    fn note(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
+
     /// Forgets a call whose beginning was stored but that did not run.
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
 

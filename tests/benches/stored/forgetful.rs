@@ -24,6 +24,7 @@ impl Store for Forgetful {
     answers! {
         begin(NewCall) -> Begun = Begun::New;
         end(EndedCall) -> () = ();
+        note(ChatId, CallId) -> () = ();
         withdraw(ChatId, CallId) -> () = ();
         cancel(Cancellation) -> CancelAnswer = CancelAnswer::Tombstone(None);
         interrupt() -> Vec<Call> = Vec::new();

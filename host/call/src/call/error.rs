@@ -61,8 +61,10 @@ pub enum Refused {
         /// When to try again.
         again_in: Duration,
     },
-    /// The call cannot be written down, and must not run without that. Nothing ran.
-    #[error("the call cannot be written down, so it did not run: {0}")]
+    /// The call cannot be recorded, and must not run without that. Nothing ran.
+    #[error(
+        "the call was not started, because it cannot be recorded ({0}); repeat it once that is repaired"
+    )]
     Unrecorded(String),
     /// The host is shutting down. Nothing ran.
     #[error("the host is shutting down")]

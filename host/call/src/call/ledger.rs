@@ -30,7 +30,7 @@ use toolhost_store::{Cancellation, Counts, Durability, Sqlite, Store, StoreError
 use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
 use answer::{Begun, Completion, Key};
 use execution::Execution;
-use keeper::{Cancelling, Keeper, text};
+use keeper::{Cancelling, Keeper, text, unrecorded};
 use past::{Past, lost};
 use running::{Calls, Running};
 use shared::Shared;
@@ -274,8 +274,8 @@ impl Ledger {
         if let Some(running) = self.shared.calls.lock().running.get(&key) {
             return Ok(running.answer(&digest)?);
         }
-        let unsaid = |error: StoreError| Refused::Unrecorded(text(&error));
-        let past = self.shared.keeper.past(&key).await.map_err(unsaid)?;
+        let past = self.shared.keeper.past(&key).await;
+        let past = past.map_err(|error| unrecorded(&error))?;
         let answer = past.and_then(|past| past.answer(&digest, &request.id, &request.tool));
         if let Some(answer) = answer {
             return Ok(answer?);

@@ -92,8 +92,8 @@ kinds! {
         "plugin weather is quarantined for another 30 s, because it trapped 3 times in a row; other tools can be used";
     SHUTTING_DOWN = 503, "shutting_down", "The server is shutting down",
         "the host is shutting down";
-    UNRECORDED = 503, "unrecorded", "The call cannot be written down",
-        "the call cannot be written down, and does not run: no space left on device";
+    UNRECORDED = 503, "unrecorded", "The call cannot be recorded",
+        "the call was not started, because it cannot be recorded (the disk of /var/lib/toolhost/store.db is full: free some space there); repeat it once that is repaired";
     WORKSPACE_UNAVAILABLE = 503, "workspace_unavailable", "The workspace cannot be reached",
         "the workspace cannot be reached: connection refused";
 }

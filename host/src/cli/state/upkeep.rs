@@ -86,7 +86,7 @@ pub(super) async fn compact(place: Place) -> anyhow::Result<ExitCode> {
         let bytes = || anyhow::Ok(place.file(Some(&lock))?.bytes());
         let before = bytes()?;
         match Sqlite::compact(&place.0) {
-            Err(error @ StoreError::Full) => Err(error).context(format!(
+            Err(error @ StoreError::Full { .. }) => Err(error).context(format!(
                 "the store cannot be compacted: that needs {} of free space",
                 size(before)
             )),

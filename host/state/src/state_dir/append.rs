@@ -17,9 +17,22 @@ impl StateDir {
     ///
     /// If it is a link, no regular file of this user, writable by others, or cannot be opened.
     pub fn append_file(&self, name: &str) -> io::Result<File> {
+        self.open_kept(name, OFlag::O_APPEND)
+    }
+
+    /// Opens a file for reading and writing at any position, as [`StateDir::append_file`] does for its end.
+    ///
+    /// # Errors
+    ///
+    /// If it is a link, no regular file of this user, writable by others, or cannot be opened.
+    pub fn update_file(&self, name: &str) -> io::Result<File> {
+        self.open_kept(name, OFlag::empty())
+    }
+
+    fn open_kept(&self, name: &str, append: OFlag) -> io::Result<File> {
         // O_NONBLOCK: a FIFO in the place of the file must not stop us.
-        let flags = OFlag::O_RDWR
-            | OFlag::O_APPEND
+        let flags = append
+            | OFlag::O_RDWR
             | OFlag::O_CREAT
             | OFlag::O_NOFOLLOW
             | OFlag::O_NONBLOCK
@@ -72,7 +85,8 @@ mod tests {
         let state = StateDir::open(&base.path().join("state")).unwrap();
         state.append_file("a").unwrap().write_all(b"1").unwrap();
         state.append_file("a").unwrap().write_all(b"2").unwrap();
-        assert_eq!(state.read("a", 10).unwrap().unwrap(), b"12");
+        state.update_file("a").unwrap().write_all(b"3").unwrap();
+        assert_eq!(state.read("a", 10).unwrap().unwrap(), b"32");
         let path = state.path().join("a");
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o7777, 0o600);

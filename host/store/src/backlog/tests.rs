@@ -31,10 +31,14 @@ impl Change for Number {
     fn store(self, _: &dyn Store) -> Answer<'_, ()> {
         let mut disk = self.disk.lock();
         let stored = match (disk.is_full, self.number) {
-            (true, _) => Err(StoreError::Full),
+            (true, _) => Err(StoreError::Full {
+                path: "disk".into(),
+            }),
             _ if (1..=self.bytes).contains(&disk.room) => {
                 disk.refused += 1;
-                Err(StoreError::Full)
+                Err(StoreError::Full {
+                    path: "disk".into(),
+                })
             }
             (false, 13) => Err(StoreError::Damaged {
                 path: "store.db".into(),
@@ -129,9 +133,11 @@ async fn the_oldest_of_too_many_are_dropped() {
         bytes,
         disk: Arc::clone(&disk),
     };
-    assert!(backlog.keep(change(0, 1)));
+    assert!(backlog.keep(change(0, 1)).is_first);
     for number in 1..=8192 {
-        assert!(!backlog.keep(change(number, 1)));
+        let added = backlog.keep(change(number, 1));
+        let dropped: Vec<_> = added.dropped.iter().map(|change| change.number).collect();
+        assert!(!added.is_first && (dropped == [0]) == (number == 8192));
     }
     let first = backlog.look(|changes| changes.next().map(|change| change.number));
     assert_eq!(first, Some(1));

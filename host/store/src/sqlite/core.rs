@@ -13,6 +13,7 @@ use rusqlite::Connection;
 use super::blocked::Blocked;
 use super::clock::Clock;
 use super::fault::Fault;
+use super::open::is_known;
 use super::staging::Staging;
 use super::witness::{Key, Witness};
 use super::writer::Job;
@@ -258,6 +259,12 @@ impl Core {
         }
     }
 
+    /// Forgets the notes in the witness of the calls that the database has by now.
+    pub(super) fn forget_notes(&self) {
+        let is_known = |key: &Key| is_known(&self.connection, key).unwrap_or(false);
+        self.witness.lock().forget_notes(is_known);
+    }
+
     /// Empties the log for the last time.
     pub(super) fn close(&mut self) -> Result<(), Fault> {
         self.full = None;
@@ -277,6 +284,7 @@ impl Core {
         self.connection.busy_timeout(super::PATIENCE)?;
         let is_busy: bool = emptied?;
         if !is_busy {
+            self.forget_notes();
             // A call that is staged meanwhile waits here, so that the witness does not lose it.
             let staging = self.staging.as_ref().map(|staging| staging.lock());
             let staged = staging.iter().flat_map(|staging| staging.keys());

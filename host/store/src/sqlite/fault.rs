@@ -1,5 +1,6 @@
 //! The error type inside the SQLite store, before it becomes a [`StoreError`].
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::ErrorCode;
@@ -108,17 +109,17 @@ impl Fault {
             Self::Older { version } => StoreError::Older { path, version },
             Self::Foreign => StoreError::Foreign { path },
             Self::ForeignLog => StoreError::ForeignLog { path },
-            Self::Io(error) if error.kind() == std::io::ErrorKind::StorageFull => StoreError::Full,
-            Self::Io(error) if error.kind() == std::io::ErrorKind::ReadOnlyFilesystem => {
-                StoreError::ReadOnly
-            }
-            Self::Io(error) => StoreError::Failed {
-                action,
-                source: error.into(),
+            Self::Io(error) => match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full { path },
+                ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
+                _ => StoreError::Failed {
+                    action,
+                    source: error.into(),
+                },
             },
             Self::Sql(error) => match error.sqlite_error_code() {
-                Some(ErrorCode::DiskFull) => StoreError::Full,
-                Some(ErrorCode::ReadOnly) => StoreError::ReadOnly,
+                Some(ErrorCode::DiskFull) => StoreError::Full { path },
+                Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },
                 _ => StoreError::Failed {
                     action,
                     source: error.into(),

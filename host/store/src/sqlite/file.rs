@@ -100,7 +100,7 @@ impl StoreFile {
         if self.lost > 0 {
             let lost = self.lost;
             problems.push(format!(
-                "calls that had begun are lost with the write-ahead log: {lost}"
+                "calls that had begun are lost with the write-ahead log, or did not fit on the disk: {lost}"
             ));
         }
         Ok(problems)

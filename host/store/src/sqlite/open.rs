@@ -99,8 +99,9 @@ pub(super) fn open_in_memory(
     enable_stable_plans(&connection)?;
     schema::migrate(&connection, schema::STEPS, |_| Ok(()))?;
     let (mut testimony, mut staged) = (Testimony::default(), Staged::default());
+    let mut witness = Witness::none();
     if let Some(directory) = directory {
-        (_, testimony) = Witness::read(directory)?;
+        (witness, testimony) = Witness::open_for_notes(directory)?;
         staged = Staged::read(directory)?;
         let mut path = directory.path().join(FILE);
         let copy = at_rest::copy_if_read_only(&path)?;
@@ -111,7 +112,7 @@ pub(super) fn open_in_memory(
     }
     resume(
         connection,
-        (Witness::none(), &testimony),
+        (witness, &testimony),
         ":memory:".into(),
         full,
         &staged,
@@ -285,7 +286,7 @@ fn add_lost(core: &mut Core, testimony: &Testimony) -> Result<(), Fault> {
         core.metrics
             .damaged
             .fetch_add(lost, std::sync::atomic::Ordering::Relaxed);
-        tracing::error!(lost, path = %core.path.display(), "the store lost calls that had begun: repeats of these calls are refused as unknown");
+        tracing::error!(lost, path = %core.path.display(), "the store does not have calls that had begun, because it lost them or its disk took no records: repeats of these calls are refused as unknown");
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
 
 use super::core::Core;
+use super::fault::Fault;
 use super::readers::Readers;
 use super::staging::{LookUp, Staging};
 use super::{Sqlite, calls, chats, log_bytes, pages, records, session_row, sweep, witness};
@@ -21,7 +22,12 @@ const MANY: usize = 16;
 impl Store for Sqlite {
     fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
         self.change_soon("begin a call", call, Staging::begin, |core, call| {
-            core.begin(call, core.clock.moment(), false)
+            let begun = core.begin(call, core.clock.moment(), false)?;
+            let mut witness = core.witness.lock();
+            if begun == Begun::New && witness.has_only_notes() {
+                witness.note(witness::key(call.chat.as_str(), call.call.as_str()))?;
+            }
+            Ok(begun)
         })
     }
 
@@ -29,6 +35,14 @@ impl Store for Sqlite {
         self.change_soon("end a call", ended, Staging::end, |core, ended| {
             core.end(ended, core.clock.moment())
         })
+    }
+
+    fn note(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
+        let key = witness::key(chat.as_str(), call.as_str());
+        let noted = self.shared.witness.lock().note(key);
+        let path = &self.shared.path;
+        let noted = noted.map_err(|error| Fault::from(error).into_store_error(path, "note a call"));
+        Box::pin(std::future::ready(noted))
     }
 
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {

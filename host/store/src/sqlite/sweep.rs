@@ -170,6 +170,8 @@ impl Core {
     fn touched(&mut self) -> Result<(HashMap<i64, i64>, i64), Fault> {
         const ALL: &str =
             "SELECT DISTINCT chat FROM calls INDEXED BY calls_kept WHERE gone IS NULL";
+        // A note would make an id that is forgotten on purpose unknown.
+        self.forget_notes();
         let now = self.clock.now();
         if !std::mem::replace(&mut self.has_swept, true) {
             let mut all = self.connection.prepare(ALL)?;

@@ -149,7 +149,7 @@ async fn a_change_waits_for_an_earlier_one_of_the_same_process() {
     settle(&store);
     let error = store.forget_processes(vec!["p".to_owned()]).await;
     assert!(
-        matches!(error, Err(toolhost_store::StoreError::Full)),
+        matches!(error, Err(toolhost_store::StoreError::Full { .. })),
         "{error:?}"
     );
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
@@ -162,7 +162,7 @@ async fn a_change_waits_for_an_earlier_one_of_the_same_process() {
 
 /// A file system on a file, which can turn read-only while files of it are open.
 pub(crate) struct Loop {
-    disk: Mounted,
+    pub(crate) disk: Mounted,
     _image: tempfile::NamedTempFile,
 }
 

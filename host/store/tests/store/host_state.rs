@@ -52,7 +52,7 @@ async fn a_disk_that_was_always_full_costs_the_records_and_not_the_start() {
     assert!(
         matches!(
             power,
-            HostStateError::Store(StoreError::Full | StoreError::Failed { .. })
+            HostStateError::Store(StoreError::Full { .. } | StoreError::Failed { .. })
         ),
         "{power:?}"
     );

@@ -1,7 +1,9 @@
 //! The records of calls: the store, and the changes that wait because it could not be written.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
 use toolhost_store::{
     Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, NewCall, Store,
     StoreError,
@@ -19,6 +21,8 @@ pub(super) struct Keeper {
     durability: Durability,
     /// Changes that could not be stored.
     pub(super) unwritten: Backlog<Change>,
+    /// The calls of which a change was dropped, because too many waited.
+    dropped: Mutex<HashSet<Key>>,
 }
 
 /// A change that could not be stored.
@@ -85,6 +89,7 @@ impl Keeper {
             store,
             durability,
             unwritten: Backlog::default(),
+            dropped: Mutex::default(),
         }
     }
 
@@ -99,7 +104,10 @@ impl Keeper {
             }),
             None => {
                 let known = self.store.call(key.0.clone(), key.1.clone()).await?;
-                known.map(Past::of)
+                match known {
+                    None if self.dropped.lock().contains(key) => Some(Past::Lost),
+                    known => known.map(Past::of),
+                }
             }
         };
         Ok(match (past, fence) {
@@ -145,16 +153,28 @@ impl Keeper {
         (ended, fence)
     }
 
-    /// Stores that a call is about to run. Only [`Begun::New`] permits that.
+    /// Stores that a call is about to run. Only [`Begun::New`] permits that. If the beginning cannot be stored now, the call is noted.
     pub(super) async fn begin(&self, call: NewCall) -> Result<Begun, Refused> {
         let change = Change::Begun(call.clone());
         match self.after(&change, self.store.begin(call)).await {
-            Err(error) if self.may_wait(&error) => {
+            Ok(begun) => Ok(begun),
+            Err(error) => {
+                self.note(&change, &error).await?;
                 self.keep(change);
                 Ok(Begun::New)
             }
-            stored => stored.map_err(|error| Refused::Unrecorded(text(&error))),
         }
+    }
+
+    /// Notes the call of a change that the store did not take, so that the change may wait: if the host is killed meanwhile, the call is
+    /// unknown to the next host. Fails if the change must not wait, or the call cannot even be noted.
+    async fn note(&self, change: &Change, error: &StoreError) -> Result<(), Refused> {
+        if !self.may_wait(error) {
+            return Err(unrecorded(error));
+        }
+        let (chat, call) = change.name();
+        let noted = self.store.note(chat.clone(), call.clone()).await;
+        noted.map_err(|error| unrecorded(&error))
     }
 
     /// Returns whether the beginning of a call waits to be stored.
@@ -191,17 +211,22 @@ impl Keeper {
             Ok(CancelAnswer::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
             Ok(CancelAnswer::Tombstone(_) | CancelAnswer::Foreign) => Ok(Cancelling::Tombstone),
             Ok(CancelAnswer::TooMany) => Ok(Cancelling::TooMany),
-            Err(error) if self.may_wait(&error) => self.cancel_later(fence).await,
-            Err(error) => Err(Refused::Unrecorded(text(&error))),
+            Err(error) => self.cancel_later(fence, &error).await,
         }
     }
 
-    /// Keeps a cancellation until it can be stored.
-    async fn cancel_later(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
+    /// Keeps a cancellation, which the store did not take, until it can be stored.
+    async fn cancel_later(
+        &self,
+        fence: Cancellation,
+        error: &StoreError,
+    ) -> Result<Cancelling, Refused> {
+        if !self.may_wait(error) {
+            return Err(unrecorded(error));
+        }
         let key = (fence.chat.clone(), fence.call.clone());
         let tools = set(fence.tools.clone());
-        let unsaid = |error: StoreError| Refused::Unrecorded(text(&error));
-        let known = self.past(&key).await.map_err(unsaid)?;
+        let known = self.past(&key).await.map_err(|error| unrecorded(&error))?;
         let done = match known {
             Some(Past::Ended {
                 outcome: Some(outcome),
@@ -220,7 +245,11 @@ impl Keeper {
                 Cancelling::Tombstone
             }
         };
-        self.keep(Change::Fenced(fence));
+        let change = Change::Fenced(fence);
+        if matches!(done, Cancelling::Tombstone) {
+            self.note(&change, error).await?;
+        }
+        self.keep(change);
         Ok(done)
     }
 
@@ -242,13 +271,21 @@ impl Keeper {
 
     /// Keeps a change until it can be stored.
     pub(super) fn keep(&self, change: Change) {
-        self.unwritten.keep(change);
+        let dropped = self.unwritten.keep(change).dropped;
+        let names = dropped.iter().map(Change::name);
+        let keys = names.map(|(chat, call)| (chat.clone(), call.clone()));
+        self.dropped.lock().extend(keys);
     }
 
     /// Returns whether a change may be stored later.
     fn may_wait(&self, error: &StoreError) -> bool {
         self.durability == Durability::Host && !matches!(error, StoreError::Damaged { .. })
     }
+}
+
+/// Returns the refusal of a call because of a failure of the store.
+pub(super) fn unrecorded(error: &StoreError) -> Refused {
+    Refused::Unrecorded(text(error))
 }
 
 /// Returns an error with its causes.

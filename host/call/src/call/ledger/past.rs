@@ -28,7 +28,8 @@ pub(super) enum Past {
 
 /// Returns the outcome of a call of which the store cannot say whether it ran.
 pub(super) fn lost(id: &CallId, tool: &str) -> Outcome {
-    let text = "outcome unknown: the record of this call is damaged, so it cannot be said whether it ran; it was not run again";
+    let text = "outcome unknown: the record of this call is damaged or could not be stored, so it cannot be said whether it ran; it was not \
+                run again";
     unknown(id, tool, text)
 }
 

@@ -2,6 +2,7 @@
 
 mod cancelling;
 mod failing;
+mod full;
 mod lives;
 mod lookup;
 mod restart;

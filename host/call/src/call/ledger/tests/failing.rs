@@ -15,6 +15,8 @@ use super::*;
 pub(super) struct Failing {
     store: Sqlite,
     fails: AtomicBool,
+    /// Whether calls cannot even be noted.
+    takes_no_notes: AtomicBool,
 }
 
 impl Failing {
@@ -22,6 +24,19 @@ impl Failing {
         Self {
             store,
             fails: AtomicBool::new(false),
+            takes_no_notes: AtomicBool::new(false),
+        }
+    }
+
+    /// Has notes refused, or not any more.
+    pub(super) fn refuse_notes(&self, refuses: bool) {
+        self.takes_no_notes.store(refuses, Ordering::SeqCst);
+    }
+
+    fn noting<'a, T: 'a>(&self, note: Answer<'a, T>) -> Answer<'a, T> {
+        match self.takes_no_notes.load(Ordering::SeqCst) {
+            true => Box::pin(async { Err(full()) }),
+            false => note,
         }
     }
 
@@ -32,9 +47,15 @@ impl Failing {
 
     fn change<'a, T: 'a>(&self, change: Answer<'a, T>) -> Answer<'a, T> {
         match self.fails.load(Ordering::SeqCst) {
-            true => Box::pin(async { Err(StoreError::Full) }),
+            true => Box::pin(async { Err(full()) }),
             false => change,
         }
+    }
+}
+
+fn full() -> StoreError {
+    StoreError::Full {
+        path: "store.db".into(),
     }
 }
 
@@ -53,6 +74,7 @@ macro_rules! handed {
             }
         }
     };
+    (@noting, $of:expr, $done:expr) => { $of.noting($done) };
     (@change, $of:expr, $done:expr) => { $of.change($done) };
     (@read, $of:expr, $done:expr) => { $done };
 }
@@ -73,6 +95,9 @@ handed! {
     forget_temporaries(paths: Vec<PathBuf>) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
+    }
+    noting {
+    note(chat: ChatId, call: CallId) -> ();
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
