@@ -23,9 +23,13 @@ use criterion::Criterion;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use toolhost_call::audit::{self, Audit};
+use toolhost_call::call::Durability;
+use toolhost_call::metrics::Metrics;
 use toolhost_core::{Arguments, CallId, Host, Request};
 use toolhost_local::process::{Config, Spawner};
 use toolhost_plugin::Limits;
+use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::Kind;
 
 use guest::{guest, limited};
@@ -124,12 +128,24 @@ fn row(name: &str, times: &Times) {
     );
 }
 
-/// Starts a host whose commands are held together in this way.
-fn host(runtime: &Runtime, workspace: &Path, spawner: Option<Spawner>) -> Host {
+/// Starts a host whose commands are held together in this way. It keeps its calls in a store and has an audit trail, as a server does.
+fn host(runtime: &Runtime, base: &Path, spawner: Option<Spawner>) -> Host {
+    let base = tempfile::tempdir_in(base).expect("there is a place").keep();
+    let workspace = base.join("workspace");
+    std::fs::create_dir(&workspace).expect("it is ours");
+    let metrics = Metrics::default();
+    let trail = StateDir::open(&base.join("audit")).expect("it is ours");
+    let audit = Audit::open(trail, &audit::Config::default(), &metrics).expect("it is ours");
     runtime.block_on(async {
-        let mut config = Config::new(workspace);
+        let mut config = Config::new(&workspace);
         config.spawner = spawner;
-        let builder = Host::builder(workspace).processes(config);
+        let builder = Host::builder(&workspace)
+            .processes(config)
+            .keep(base.join("state"))
+            .expect("it is ours")
+            .durability(Durability::Host)
+            .metrics(metrics)
+            .audit(audit);
         let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
         let builder = builder.plugin(guest("trap"), limited("other", Limits::default()));
         builder.start().await.expect("the host starts")

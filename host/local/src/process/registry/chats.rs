@@ -40,6 +40,8 @@ pub(super) struct Chat {
     pub(super) number: Number,
     /// The processes, in the order of their starts.
     pub(super) processes: Vec<Arc<Process>>,
+    /// Those that may be live. An ended process stays here until the next look.
+    live: Vec<Arc<Process>>,
     /// How many accepted starts are not in the list yet.
     pub(super) starting: usize,
     /// Tracks those starts. It is empty once each of their processes is in the list or has ended.
@@ -84,6 +86,7 @@ impl Chats {
             Chat {
                 number: *made,
                 processes: Vec::new(),
+                live: Vec::new(),
                 starting: 0,
                 starts: TaskTracker::new(),
                 outputs: outputs(),
@@ -140,8 +143,24 @@ impl Chats {
 }
 
 impl Chat {
+    /// Adds a process that was just started.
+    pub(super) fn add(&mut self, process: Arc<Process>) {
+        self.live.push(Arc::clone(&process));
+        self.processes.push(process);
+    }
+
+    /// Returns the live processes.
+    pub(super) fn live(&mut self) -> &[Arc<Process>] {
+        self.live.retain(|process| process.state().is_live());
+        &self.live
+    }
+
+    /// Returns the process with this id. Callers mostly ask for those that were started last.
     pub(super) fn find(&self, id: &str) -> Option<&Arc<Process>> {
-        self.processes.iter().find(|process| process.id() == id)
+        self.processes
+            .iter()
+            .rev()
+            .find(|process| process.id() == id)
     }
 
     /// Returns the process that an earlier host started under the id that this command names. Returns an error if that process

@@ -41,7 +41,7 @@ impl Slot {
         };
         chat.starting -= 1;
         if !closed {
-            chat.processes.push(process);
+            chat.add(process);
         }
         !closed
     }
@@ -58,7 +58,7 @@ impl Drop for Slot {
 }
 
 /// Returns the error text for a chat that has as many live processes as it may have.
-pub(super) fn refusal(live: &[&Arc<Process>], limit: usize) -> String {
+pub(super) fn refusal(live: &[Arc<Process>], limit: usize) -> String {
     let list: Vec<_> = live
         .iter()
         .map(|process| format!("{} ({})", process.id(), shorten(process.command())))

@@ -120,13 +120,10 @@ impl Registry {
             Some(number) => chats.same(&owner, number).ok_or(Error::Closed)?,
             None => chats.entry(&owner, &self.keeper.outputs),
         };
-        let live: Vec<_> = chat
-            .processes
-            .iter()
-            .filter(|process| process.state().is_live())
-            .collect();
-        if live.len() + chat.starting >= self.limits.live_per_chat {
-            return Err(Error::Limit(refusal(&live, self.limits.live_per_chat)));
+        let starting = chat.starting;
+        let live = chat.live();
+        if live.len() + starting >= self.limits.live_per_chat {
+            return Err(Error::Limit(refusal(live, self.limits.live_per_chat)));
         }
         chat.starting += 1;
         let (outputs, number) = (Arc::clone(&chat.outputs), chat.number);

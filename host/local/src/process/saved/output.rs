@@ -138,11 +138,19 @@ impl SavedOutput {
     /// Ends the output: bytes that are appended later are dropped. From now on the output may have to make room for newer
     /// outputs. A named file holds no descriptor once everything is written.
     pub(crate) fn close(self: &Arc<Self>) {
-        if std::mem::replace(&mut self.state().closed, true) {
+        let may_have_file = {
+            let mut state = self.state();
+            if std::mem::replace(&mut state.closed, true) {
+                return;
+            }
+            state.accepted > 0 || state.end.is_some()
+        };
+        let Some(store) = self.chat.store() else {
             return;
-        }
-        if let Some(store) = self.chat.store() {
-            store.ledger().close(self.id, SystemTime::now());
+        };
+        store.ledger().close(self.id, SystemTime::now());
+        // Without bytes, no file was made.
+        if may_have_file {
             let output = Arc::clone(self);
             store.writer.run(move || output.drop_file_if_done());
         }
