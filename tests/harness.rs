@@ -74,7 +74,11 @@ pub(crate) fn copy_for_others(directory: &Path) -> PathBuf {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     let copy = directory.join("toolhost");
-    std::fs::copy(program(), &copy).unwrap();
+    // In another process: a test that forked while this one had the copy open for writing would keep it from being executed.
+    let copied = std::process::Command::new("cp")
+        .args([program(), &copy])
+        .status();
+    assert!(copied.unwrap().success());
     mode(directory, 0o755);
     mode(&copy, 0o755);
     copy

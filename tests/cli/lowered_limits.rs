@@ -58,11 +58,18 @@ fn the_host_lives_on_and_says_so() {
     // And begin with the default action of the signal.
     let exceeded = "(ulimit -f 0; exec sh -c 'echo x > file'); echo $?";
     assert_eq!(run(exceeded).lines().last(), Some("153"));
-    // A hard limit, which only root can raise again: commands may not start any more, but the host answers and ends in order.
+    // A hard limit, which only root can raise again. A call that changes something cannot be recorded, and is refused. Others go on, and
+    // the host ends in order.
     let lower = format!("prlimit --pid {host} --fsize=0 && echo done");
     assert_eq!(run(&lower), "done");
-    let start = json!({ "command": "true" });
-    call(&serving, "execute", &start);
+    let refused = client()
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .args(["call", "execute", r#"{"command":"true"}"#])
+        .args(["--server", &serving.url])
+        .output()
+        .unwrap();
+    let refused = text(&refused.stderr);
+    assert!(refused.contains("the call was not started"), "{refused}");
     call(&serving, "process_list", &json!({}));
     assert!(serving.signal(nix::sys::signal::Signal::SIGTERM).success());
     let log = serving.rest();

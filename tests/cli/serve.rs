@@ -198,7 +198,7 @@ fn connections_take_only_some_of_the_descriptors() {
     let workspace = tempfile::tempdir().unwrap();
     let mut command = Command::new("sh");
     command
-        .args(["-c", "ulimit -n 80; exec \"$0\" \"$@\""])
+        .args(["-c", "ulimit -n 128; exec \"$0\" \"$@\""])
         .arg(env!("CARGO_BIN_EXE_toolhost"))
         .arg("--workspace")
         .arg(workspace.path())

@@ -55,7 +55,7 @@ pub(super) fn sweep(
     let mut left = readers.read(kept)?;
     if left.bytes > limits.outcome_bytes {
         for (chat, excess) in excess(&readers.read(bytes_of_chats)?, limits.outcome_bytes) {
-            swept.outcomes += writer.alone(|core| core.drop_bytes(chat, excess))?;
+            swept.outcomes += drop_bytes(writer, chat, excess)?;
         }
         left = readers.read(kept)?;
     }
@@ -138,6 +138,18 @@ fn drop_ids(
     Ok(dropped)
 }
 
+/// Drops the oldest outcomes of a chat until at least this many bytes are free. Returns how many.
+fn drop_bytes(writer: &Arc<Writer>, chat: i64, bytes: u64) -> Result<u64, Fault> {
+    let (mut dropped, mut freed, mut position) = (0, 0, Some(i64::MIN));
+    while let Some(after) = position.filter(|_| freed < bytes) {
+        let (rows, more);
+        (rows, more, position) =
+            writer.alone(|core| core.drop_bytes(chat, after, bytes - freed))?;
+        (dropped, freed) = (dropped + rows, freed + more);
+    }
+    Ok(dropped)
+}
+
 /// A position in the index of ids whose outcome was dropped: the time of that, the chat, and the number of the call.
 type Position = (i64, i64, i64);
 
@@ -194,14 +206,38 @@ impl Core {
         Ok((rows, rows == ROWS.unsigned_abs()))
     }
 
-    /// Drops the oldest outcomes of a chat until at least this many bytes are free.
-    fn drop_bytes(&mut self, chat: i64, bytes: u64) -> Result<u64, Fault> {
-        const OLDEST: &str = select_calls!(
-            "WHERE c.seq IN (SELECT seq FROM (SELECT seq, sum(held) OVER (ORDER BY seq) - held AS before \
-             FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0) WHERE before < ?2)"
+    /// Drops the next outcomes of a chat, the oldest first, until at least this many bytes are free. Returns how many outcomes, how many
+    /// bytes, and the number of the last call that was looked at; `None` if there is no further one.
+    fn drop_bytes(
+        &mut self,
+        chat: i64,
+        after: i64,
+        bytes: u64,
+    ) -> Result<(u64, u64, Option<i64>), Fault> {
+        const NEXT: &str = "SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND seq > ?2 ORDER BY seq LIMIT ?3";
+        const ROWS_UP_TO: &str = select_calls!(
+            "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0 \
+             AND seq > ?2 AND seq <= ?3) ORDER BY c.seq"
         );
-        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-        self.drop_selected(OLDEST, params![chat, bytes])
+        self.transact(|core| {
+            let mut next = core.connection.prepare_cached(NEXT)?;
+            let numbers = next.query_map(params![chat, after, ROWS], |row| row.get(0))?;
+            let last: Option<i64> = numbers.last().transpose()?;
+            let Some(last) = last else {
+                return Ok((0, 0, None));
+            };
+            let (now, mut dropped, mut freed) = (core.clock.now(), 0, 0);
+            for row in &mut core.rows(ROWS_UP_TO, params![chat, after, last])? {
+                if freed >= bytes {
+                    break;
+                }
+                freed += row.held.unsigned_abs();
+                row.drop_outcome(now);
+                row.write(&core.connection)?;
+                dropped += 1;
+            }
+            Ok((dropped, freed, Some(last)))
+        })
     }
 
     /// Drops the outcomes of the rows of a query. Returns how many.
