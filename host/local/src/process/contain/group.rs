@@ -42,6 +42,10 @@ impl Group {
     /// Starts a shell as the leader of a new group.
     pub(super) async fn spawn(spawn: &Spawn<'_>, streams: Streams) -> io::Result<(Self, Watch)> {
         super::ignored::make_default();
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "this directory is the one place that starts processes"
+        )]
         let mut command = std::process::Command::new(spawn.shell);
         command
             .arg("-c")
@@ -53,10 +57,6 @@ impl Group {
             .stdout(streams.output.try_clone()?)
             .stderr(streams.output)
             .process_group(0);
-        #[expect(
-            clippy::disallowed_methods,
-            reason = "this directory is the one place that starts processes"
-        )]
         // On a thread for blocking work, because a file system can hang.
         let child = tokio::task::spawn_blocking(move || command.spawn());
         let child = child.await.map_err(io::Error::other)??;
