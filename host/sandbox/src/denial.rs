@@ -113,6 +113,11 @@ impl Rules {
         if let Some(denial) = hidden(path, never) {
             return Some(denial);
         }
+        if is_of_process(path) {
+            return Some(format!(
+                "{shown} belongs to a process that is not of this command"
+            ));
+        }
         let covering = self.grants.iter().filter(|(root, _)| below(root));
         // The grant of the deepest directory decides.
         let nearest = covering.max_by_key(|(root, _)| root.components().count());
@@ -199,6 +204,19 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
+/// Returns whether a path is in the directory of a process.
+fn is_of_process(path: &Path) -> bool {
+    let rest = path.strip_prefix("/proc").ok();
+    let first = rest.and_then(|rest| rest.components().next());
+    first.is_some_and(|first| {
+        first
+            .as_os_str()
+            .as_encoded_bytes()
+            .iter()
+            .all(u8::is_ascii_digit)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +224,7 @@ mod tests {
     fn rules(policy: &Policy) -> Rules {
         let places = Places {
             workspace: vec!["/tmp".into()],
-            read: vec!["/usr".into()],
+            read: vec!["/usr".into(), "/proc".into()],
             never: vec!["/root/.ssh".into()],
             ..Places::default()
         };
@@ -228,6 +246,14 @@ mod tests {
             (
                 "touch: cannot touch '/usr/a b': Permission denied",
                 Some("commands may read /usr/a b, but not write it (write)"),
+            ),
+            (
+                "cat: /proc/12/environ: Permission denied",
+                Some("/proc/12/environ belongs to a process that is not of this command"),
+            ),
+            (
+                "sh: 1: cannot create /proc/sys/kernel/core_pattern: Permission denied",
+                Some("commands may read /proc/sys/kernel/core_pattern, but not write it (write)"),
             ),
             (
                 "PermissionError: [Errno 13] Permission denied: '/srv/x'",
