@@ -105,7 +105,7 @@ pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
     Ok([by_number, by_arguments].concat())
 }
 
-/// Returns what becomes of calls by their numbers alone.
+/// Returns the verdicts on calls by their numbers alone.
 fn verdicts(options: Options, rules: &Rules) -> BTreeMap<i64, Verdict> {
     let lists: [(&[i64], bool); 3] = [
         (calls::SYSTEM, true),

@@ -15,7 +15,7 @@ use seccompiler::{BpfProgram, sock_filter};
 const NUMBER: u32 = 0;
 const ARCHITECTURE: u32 = 4;
 
-/// What becomes of a call.
+/// The verdict of the filter on a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Allow,
@@ -60,24 +60,13 @@ pub(super) fn decide(
 fn ranges(calls: &BTreeMap<u32, Verdict>) -> Vec<(u32, Verdict)> {
     let mut ranges = vec![(0, Verdict::Allow)];
     for (number, verdict) in calls {
+        // Between two adjacent calls, and before call 0, there is no number.
+        ranges.pop_if(|(first, _)| first == number);
         ranges.push((*number, *verdict));
         ranges.push((number.saturating_add(1), Verdict::Allow));
     }
-    // Where two begin at the same number, the first of them is empty.
-    let next: Vec<_> = ranges
-        .iter()
-        .skip(1)
-        .map(|(first, _)| Some(*first))
-        .collect();
-    let next = next.into_iter().chain([None]);
-    let mut rest: Vec<_> = ranges
-        .iter()
-        .zip(next)
-        .filter(|((first, _), next)| Some(*first) != *next)
-        .map(|(range, _)| *range)
-        .collect();
-    rest.dedup_by_key(|(_, verdict)| *verdict);
-    rest
+    ranges.dedup_by_key(|(_, verdict)| *verdict);
+    ranges
 }
 
 fn search(ranges: &[(u32, Verdict)]) -> BpfProgram {
