@@ -98,7 +98,6 @@ impl Queue {
             metrics: metrics.clone(),
             lost: 0,
             failing: false,
-            is_over: false,
         };
         // Not joined: a hung disk must not hold up the thread that drops this.
         let writer = thread::Builder::new()
@@ -165,8 +164,6 @@ struct Writer {
     lost: u64,
     /// Whether the last write failed, so that the failure is logged once only.
     failing: bool,
-    /// Whether the queue was dropped and everything is written.
-    is_over: bool,
 }
 
 impl Writer {
@@ -177,23 +174,22 @@ impl Writer {
                 if done % LINES_A_LOOK == 0 {
                     self.file.look();
                 }
-                match self.work(task) {
-                    Some(next) => task = next,
-                    None => break,
+                let is_end = matches!(task, Err(RecvTimeoutError::Disconnected));
+                self.work(task);
+                if is_end {
+                    return;
                 }
-            }
-            if self.is_over {
-                return;
+                task = match self.tasks.try_recv() {
+                    Ok(next) => Ok(next),
+                    Err(TryRecvError::Empty) => break,
+                    Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+                };
             }
             thread::park_timeout(PAUSE);
         }
     }
 
-    /// Does a task, and returns the next one if it waits already.
-    fn work(
-        &mut self,
-        task: Result<Task, RecvTimeoutError>,
-    ) -> Option<Result<Task, RecvTimeoutError>> {
+    fn work(&mut self, task: Result<Task, RecvTimeoutError>) {
         let is_end = matches!(task, Err(RecvTimeoutError::Disconnected));
         self.report(is_end || matches!(task, Ok(Task::Flush(_))));
         match task {
@@ -210,16 +206,7 @@ impl Writer {
                 _ = answer.send(self.lost == 0);
             }
             Ok(Task::Look) | Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => {
-                self.sync();
-                self.is_over = true;
-                return None;
-            }
-        }
-        match self.tasks.try_recv() {
-            Ok(task) => Some(Ok(task)),
-            Err(TryRecvError::Empty) => None,
-            Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+            Err(RecvTimeoutError::Disconnected) => self.sync(),
         }
     }
 
