@@ -82,8 +82,12 @@ fn run(engine: &EngineWeak, shared: &Shared) {
     let mut pause = 1;
     loop {
         shared.pause.store(pause, Ordering::SeqCst);
-        let is_short = pause <= SHORT || shared.running.load(Ordering::SeqCst) == 0;
-        thread::park_timeout(if is_short { TICK * pause } else { TICK });
+        // A guest that began before the pause was stored has not woken this thread.
+        let ticks = match shared.running.load(Ordering::SeqCst) {
+            0 => pause,
+            _ => 1,
+        };
+        thread::park_timeout(TICK * ticks);
         let Some(engine) = engine.upgrade() else {
             return;
         };
