@@ -66,7 +66,7 @@ pub(super) async fn persist(
     }
 }
 
-/// What happens to a host, or to the disk of its state directory, while it works.
+/// A fault of a host, or of the disk of its state directory, while the host works.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Event {
     /// The host is killed, and another one starts.

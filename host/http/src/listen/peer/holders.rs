@@ -26,7 +26,7 @@ pub(super) enum Found {
 
 /// A search for the processes that have a socket open.
 pub(super) struct Search {
-    /// What the link of a descriptor of the socket contains.
+    /// The target of the links of the socket in `/proc/PID/fd`.
     link: String,
     left: usize,
     is_unclear: bool,
