@@ -1,4 +1,5 @@
-//! The database in which a host keeps calls, chats, processes, temporary files and sessions.
+//! The database in which a host keeps calls, chats, processes, temporary files, sessions and
+//! workspaces.
 //!
 //! [`Store`] is the trait that hides the database: it takes and returns values of the domain, and no crate above knows SQL.
 //! [`Sqlite`] implements it with a file in the state directory. The saved output of processes is not in the database but in files.
@@ -23,3 +24,4 @@ pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;
+pub use values::workspace::{Binding, StoredWorkspace, Workspaces};

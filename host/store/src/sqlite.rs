@@ -2,6 +2,7 @@
 
 mod at_rest;
 mod blocked;
+mod bloom;
 mod calls;
 mod chats;
 mod clock;
@@ -9,6 +10,7 @@ mod core;
 mod fault;
 mod file;
 mod filter;
+mod known;
 mod open;
 mod operations;
 mod pages;
@@ -24,9 +26,11 @@ mod shares;
 mod stage_commit;
 mod stage_file;
 mod staging;
+mod survey;
 mod sweep;
 mod upkeep;
 mod witness;
+mod workspace_row;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -42,6 +46,7 @@ use toolhost_state::state_dir::{Lock, StateDir};
 use self::core::{Core, Metrics, Running};
 use crate::{Answer, StoreError};
 use fault::Fault;
+use known::Known;
 use readers::Readers;
 use staging::Staging;
 use witness::Witness;
@@ -91,6 +96,8 @@ pub struct Sqlite {
     shared: Arc<Shared>,
     /// The thread that empties the write-ahead log.
     log_thread: Option<JoinHandle<()>>,
+    /// The thread that reads the known calls into memory.
+    survey_thread: Option<JoinHandle<()>>,
     /// Released when the store is closed.
     lock: Option<Lock>,
 }
@@ -102,6 +109,7 @@ struct Shared {
     writer: Arc<Writer>,
     readers: Readers,
     witness: Arc<Mutex<Witness>>,
+    known: Arc<Known>,
     running: Running,
     metrics: Arc<Metrics>,
 }
@@ -141,7 +149,7 @@ impl Sqlite {
         reserve::create(directory);
         core.stage_changes(directory, durability);
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let witness = Arc::clone(&core.witness);
+        let (witness, known) = (Arc::clone(&core.witness), Arc::clone(&core.known));
         let shared = Arc::new(Shared {
             path: path.clone(),
             has_set_aside: recover::has_set_aside(directory)
@@ -149,16 +157,27 @@ impl Sqlite {
             writer: Writer::start(core, durability).map_err(|error| store_error(error.into()))?,
             readers: Readers::new(path.clone()),
             witness,
+            known,
             running,
             metrics,
         });
-        let emptied = Arc::clone(&shared);
-        let thread = std::thread::Builder::new().name("store".to_owned());
-        let thread = thread.spawn(move || emptied.empty_log_when_asked(&asked));
-        let thread = thread.map_err(|error| store_error(error.into()))?;
+        let start = |name: &str, work: fn(&Shared, &Receiver<()>), asked| {
+            let shared = Arc::clone(&shared);
+            let thread = std::thread::Builder::new().name(name.to_owned());
+            let thread = thread.spawn(move || work(&shared, &asked));
+            thread.map_err(|error| store_error(error.into()))
+        };
+        let log_thread = Some(start("store", Shared::empty_log_when_asked, asked)?);
+        let mut survey_thread = None;
+        if shared.writer.staging().is_some() {
+            let (wake, woken) = sync_channel(1);
+            survey_thread = Some(start("store-survey", survey::survey_when_asked, woken)?);
+            shared.known.begin(wake);
+        }
         Ok(Self {
             shared,
-            log_thread: Some(thread),
+            log_thread,
+            survey_thread,
             lock: None,
         })
     }
@@ -192,7 +211,7 @@ impl Sqlite {
         let (full, _) = sync_channel(1);
         let core = open::open_in_memory(source, full).map_err(store_error)?;
         let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let witness = Arc::clone(&core.witness);
+        let (witness, known) = (Arc::clone(&core.witness), Arc::clone(&core.known));
         let writer =
             Writer::start(core, Durability::Host).map_err(|error| store_error(error.into()))?;
         let has_set_aside = directory.map_or(Ok(false), recover::has_set_aside);
@@ -202,12 +221,14 @@ impl Sqlite {
             path,
             writer,
             witness,
+            known,
             running,
             metrics,
         });
         Ok(Self {
             shared,
             log_thread: None,
+            survey_thread: None,
             lock: None,
         })
     }
@@ -346,6 +367,10 @@ impl Shared {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.shared.readers.close();
+        self.shared.known.close();
+        if let Some(thread) = self.survey_thread.take() {
+            _ = thread.join();
+        }
         self.shared.writer.flush();
         if let Some(staging) = self.shared.writer.staging() {
             staging.lock().close();

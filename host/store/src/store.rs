@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
-    Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery, Counts,
-    EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError, Swept,
+    Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
+    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError,
+    StoredWorkspace, Swept, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -82,6 +84,18 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Returns all sessions. Damaged records are no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
+
+    /// Stores a workspace, or replaces it.
+    fn put_workspace(&self, workspace: StoredWorkspace) -> Answer<'_, ()>;
+
+    /// Forgets a workspace, and which chats belong to it.
+    fn remove_workspace(&self, name: WorkspaceName) -> Answer<'_, ()>;
+
+    /// Stores the workspace that a chat belongs to.
+    fn bind(&self, binding: Binding) -> Answer<'_, ()>;
+
+    /// Returns all workspaces and their chats. Damaged records are no error: the result counts them.
+    fn workspaces(&self) -> Answer<'_, Workspaces>;
 
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;

@@ -8,6 +8,7 @@ pub(crate) mod chat;
 pub(crate) mod counts;
 pub(crate) mod process;
 pub(crate) mod session;
+pub(crate) mod workspace;
 
 /// Serializes an id.
 fn id<S: Serializer>(id: &impl std::fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {

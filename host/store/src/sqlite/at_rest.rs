@@ -1,4 +1,4 @@
-//! A reader of calls for a store that no host uses.
+//! A reader of calls and workspaces for a store that no host uses.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use super::fault::Fault;
 use super::open::{is_there, resume};
 use super::stage_file::Staged;
 use super::witness::{Testimony, Witness};
-use super::{FILE, beside, calls, log_bytes, pages, schema};
-use crate::{Call, CallPage, CallQuery, CallState, StoreError};
+use super::{FILE, beside, calls, log_bytes, pages, schema, workspace_row};
+use crate::{Call, CallPage, CallQuery, CallState, StoreError, Workspaces};
 
-/// A reader of the calls of a store that no host uses. Reading changes no file. A call that was running when its host was killed is
+/// A reader of the calls and workspaces of a store that no host uses. Reading changes no file. A call that was running when its host was killed is
 /// still stored as running; the reader returns it as unknown, as the next host will.
 #[derive(Debug)]
 pub struct AtRest {
@@ -73,6 +73,17 @@ impl AtRest {
             mark_interrupted(&mut call.state);
         }
         Ok(found)
+    }
+
+    /// Returns all workspaces and their chats.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub fn workspaces(&self) -> Result<Workspaces, StoreError> {
+        let all = workspace_row::all(&self.connection);
+        let all = all.map_err(|fault| fault.into_store_error(&self.path, "list workspaces"))?;
+        Ok(all.0)
     }
 }
 

@@ -249,7 +249,7 @@ impl Core {
                     return Ok(CancelAnswer::TooMany);
                 }
                 let name = (fence.chat.as_str(), fence.call.as_str());
-                let mut row = CallRow::new(self.take_number(), chat, name.1, key(name.0, name.1));
+                let mut row = self.new_row(chat, name.1, key(name.0, name.1));
                 (row.state, row.cancelled) = (CallState::Tombstone, true);
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
@@ -330,7 +330,7 @@ impl Core {
     /// Stores that a call was seen of which nothing else is known.
     pub(super) fn lose(&mut self, key: super::witness::Key) -> Result<(), Fault> {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut row = CallRow::new(self.take_number(), 0, &name, key);
+        let mut row = self.new_row(0, &name, key);
         row.drop_outcome(self.clock.now());
         self.store(&row)
     }
@@ -338,7 +338,7 @@ impl Core {
     /// Makes the row of a call whose id was not seen.
     fn row(&mut self, chat: i64, call: &NewCall, now: Moment) -> CallRow {
         let key = key(call.chat.as_str(), call.call.as_str());
-        let mut row = CallRow::new(self.take_number(), chat, call.call.as_str(), key);
+        let mut row = self.new_row(chat, call.call.as_str(), key);
         row.principal.clone_from(&call.principal);
         row.tool.clone_from(&call.tool);
         row.arguments.clone_from(&call.arguments);
@@ -366,7 +366,8 @@ impl Core {
     }
 
     /// Forgets a call.
-    pub(super) fn remove(&self, row: &CallRow) -> Result<(), Fault> {
+    pub(super) fn remove(&mut self, row: &CallRow) -> Result<(), Fault> {
+        self.removed += 1;
         self.connection
             .prepare_cached("DELETE FROM calls WHERE seq = ?1")?
             .execute([row.seq])?;

@@ -13,13 +13,15 @@ use rusqlite::Connection;
 use super::blocked::Blocked;
 use super::clock::Clock;
 use super::fault::Fault;
+use super::known::Known;
 use super::open::is_known;
+use super::row::CallRow;
 use super::staging::Staging;
 use super::witness::{Key, Witness};
 use super::writer::Job;
 
 /// The size of the log in bytes at which it is emptied.
-const LOG: u64 = 32 << 20;
+const LOG: u64 = 64 << 20;
 
 /// How many calls of each chat run.
 pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -78,6 +80,8 @@ pub(super) struct Core {
     pub(super) witness: Arc<Mutex<Witness>>,
     /// The changes that the database does not have yet, if the host stages changes.
     pub(super) staging: Option<Arc<Mutex<Staging>>>,
+    /// The calls that the database has or is about to have.
+    pub(super) known: Arc<Known>,
     pub(super) clock: Clock,
     pub(super) path: PathBuf,
     pub(super) running: Running,
@@ -88,6 +92,8 @@ pub(super) struct Core {
     pub(super) metrics: Arc<Metrics>,
     /// The number of the next call.
     pub(super) next: i64,
+    /// How many calls were forgotten since the start.
+    pub(super) removed: u64,
     /// The chats that the next sweep looks at, with when a call of them last ended.
     pub(super) touched: HashMap<i64, i64>,
     /// Whether there was a sweep since the start.
@@ -111,6 +117,7 @@ impl Core {
             connection,
             witness: Arc::new(Mutex::new(witness)),
             staging: None,
+            known: Arc::default(),
             clock,
             path,
             running: Running::default(),
@@ -118,6 +125,7 @@ impl Core {
             begun: None,
             metrics: Arc::default(),
             next,
+            removed: 0,
             touched: HashMap::new(),
             has_swept: false,
             blocked: None,
@@ -126,11 +134,12 @@ impl Core {
         }
     }
 
-    /// Returns the number of a new call.
-    pub(super) fn take_number(&mut self) -> i64 {
+    /// Makes the row of a call that the database does not have.
+    pub(super) fn new_row(&mut self, chat: i64, call: &str, key: Key) -> CallRow {
+        self.known.add(&key);
         let number = self.next;
         self.next += 1;
-        number
+        CallRow::new(number, chat, call, key)
     }
 
     /// Notes an effect of the transaction.

@@ -75,8 +75,9 @@ impl Core {
             return;
         }
         let staging = readers::open(&self.path).and_then(|reader| {
-            let counted = (Arc::clone(&self.witness), self.clock.clone());
-            Ok(Staging::open(directory, reader, counted)?)
+            let (witness, known) = (Arc::clone(&self.witness), Arc::clone(&self.known));
+            let shared = (witness, known, self.clock.clone());
+            Ok(Staging::open(directory, reader, shared)?)
         });
         match staging {
             Ok(staging) => self.staging = Some(Arc::new(Mutex::new(staging))),
@@ -139,13 +140,15 @@ pub(super) fn resume(
 
 /// Copies all rows of a file on a disk that cannot be written. SQLite cannot even create the shared-memory file of the log there.
 fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
-    const TABLES: [&str; 6] = [
+    const TABLES: [&str; 8] = [
         "chats",
         "calls",
         "processes",
         "temporaries",
         "sessions",
         "clock",
+        "workspaces",
+        "bindings",
     ];
     let path = path
         .to_str()
@@ -236,7 +239,7 @@ fn connect(path: &Path, durability: Durability) -> Result<Connection, Fault> {
     connection.pragma_update(None, "trusted_schema", false)?;
     enable_stable_plans(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.pragma_update(None, "cache_size", -4096)?;
+    connection.pragma_update(None, "cache_size", -8192)?;
     schema::migrate(&connection, schema::STEPS, |version| {
         upkeep::copy(&connection, &beside(path, &format!(".version-{version}")))
     })?;

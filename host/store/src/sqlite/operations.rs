@@ -5,15 +5,19 @@ use std::sync::atomic::Ordering;
 
 use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 
 use super::core::Core;
 use super::fault::Fault;
 use super::readers::Readers;
 use super::staging::{LookUp, Staging};
-use super::{Sqlite, calls, chats, log_bytes, pages, records, session_row, sweep, witness};
+use super::{
+    Sqlite, calls, chats, log_bytes, pages, records, session_row, sweep, witness, workspace_row,
+};
 use crate::{
-    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
+    ChatQuery, Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session,
+    Store, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The most processes of one change that are staged. More of them are committed at once, in one transaction.
@@ -76,6 +80,9 @@ impl Store for Sqlite {
                         // The database knows more of the call, if it takes it.
                         shared.writer.flush_soon().await;
                         way = staging.lock().look_up(&key);
+                    }
+                    if matches!(way, LookUp::Absent) {
+                        return Ok(None);
                     }
                     // Other threads need the lock, and reading takes longer than anything that they do with it.
                     match (way, shared.readers.read(look_up)) {
@@ -177,6 +184,32 @@ impl Store for Sqlite {
             let (sessions, faults) = shared.read(session_row::all)?;
             faults.iter().for_each(|fault| shared.metrics.damage(fault));
             Ok(sessions)
+        })
+    }
+
+    fn put_workspace(&self, workspace: StoredWorkspace) -> Answer<'_, ()> {
+        self.change("store a workspace", move |core| {
+            core.put_workspace(&workspace)
+        })
+    }
+
+    fn remove_workspace(&self, name: WorkspaceName) -> Answer<'_, ()> {
+        self.change("forget a workspace", move |core| {
+            core.remove_workspace(&name)
+        })
+    }
+
+    fn bind(&self, binding: Binding) -> Answer<'_, ()> {
+        self.change("store the workspace of a chat", move |core| {
+            core.bind(&binding)
+        })
+    }
+
+    fn workspaces(&self) -> Answer<'_, Workspaces> {
+        self.run_blocking("list workspaces", move |shared| {
+            let (workspaces, faults) = shared.read(workspace_row::all)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(workspaces)
         })
     }
 

@@ -19,7 +19,7 @@ use super::open::is_known;
 use super::row::{CallRow, select_calls};
 use super::stage_file::{self, Staged};
 use super::witness::{self, Key, Witness};
-use super::{Durability, FILE, clock, open, records, session_row};
+use super::{Durability, FILE, clock, open, records, session_row, workspace_row};
 use crate::{CallState, ProcessQuery};
 
 /// The result of a recovery.
@@ -31,7 +31,7 @@ pub struct Recovered {
     pub calls: u64,
     /// How many calls are unknown, because only their ids were recovered.
     pub unknown: u64,
-    /// Whether all processes, temporary files and sessions were recovered.
+    /// Whether all processes, temporary files, sessions and workspaces were recovered.
     pub is_complete: bool,
 }
 
@@ -249,12 +249,16 @@ fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
     Ok(keys.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Copies the processes, temporary files and sessions that can be read. Returns whether all could be read.
+/// Copies the processes, temporary files, sessions and workspaces that can be read. Returns whether all could be read.
 fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     let processes = records::processes(old, &ProcessQuery::all());
     let temporaries = records::temporaries(old);
     let sessions = session_row::all(old);
+    let workspaces = workspace_row::all(old);
     let is_complete = temporaries.is_ok()
+        && workspaces
+            .as_ref()
+            .is_ok_and(|(_, faults)| faults.is_empty())
         && sessions.as_ref().is_ok_and(|(_, faults)| faults.is_empty())
         && processes
             .as_ref()
@@ -267,6 +271,13 @@ fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     }
     for session in sessions.unwrap_or_default().0 {
         core.put_session(&session)?;
+    }
+    let workspaces = workspaces.unwrap_or_default().0;
+    for workspace in &workspaces.found {
+        core.put_workspace(workspace)?;
+    }
+    for binding in &workspaces.bindings {
+        core.bind(binding)?;
     }
     Ok(is_complete)
 }

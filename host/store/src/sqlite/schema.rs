@@ -41,6 +41,13 @@ CREATE TABLE clock (
     one INTEGER PRIMARY KEY, boot TEXT NOT NULL, uptime INTEGER NOT NULL, wall INTEGER NOT NULL, clock INTEGER NOT NULL,
     sum INTEGER NOT NULL
 );
+", "
+CREATE TABLE workspaces (
+    name TEXT PRIMARY KEY, spec TEXT NOT NULL, principal TEXT NOT NULL, created INTEGER NOT NULL, used INTEGER NOT NULL,
+    removed INTEGER, sum INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE bindings (chat TEXT PRIMARY KEY, workspace TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX bindings_workspace ON bindings (workspace);
 "];
 
 /// Upgrades a file to the last of these steps. Before an older file is changed, `copy` is called with its version.

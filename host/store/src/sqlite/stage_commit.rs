@@ -109,9 +109,9 @@ impl Core {
 
     fn store_call(&mut self, call: &StagedCall) -> Result<(), Fault> {
         match (&call.begun, &call.ended) {
-            (Some(_), Some(ended)) => self.begin_and_end(ended, call.changed),
+            (_, Some(ended)) if call.is_new => self.begin_and_end(ended, call.changed),
+            (_, Some(ended)) => self.end(ended, call.changed),
             (Some(begun), None) => self.begin(begun, call.changed, true).map(drop),
-            (None, Some(ended)) => self.end(ended, call.changed),
             (None, None) => Ok(()),
         }
     }

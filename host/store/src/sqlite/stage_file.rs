@@ -67,7 +67,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Waits until the host that uses the directory has committed the changes that are staged now. It does so every 0.1 s; if it does
+    /// Waits until the host that uses the directory has committed the changes that are staged now. It does so every 0.25 s; if it does
     /// not within 2 s, it cannot, and the wait ends.
     pub(super) fn wait_until_committed(directory: &StateDir) -> io::Result<()> {
         const PAUSE: Duration = Duration::from_millis(10);

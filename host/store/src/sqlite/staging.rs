@@ -16,6 +16,7 @@ use super::blocked::Blocked;
 use super::calls::{answer, find};
 use super::clock::{Clock, Moment};
 use super::fault::Fault;
+use super::known::Known;
 use super::stage_commit::Uncommitted;
 use super::stage_file::{Change, FILES, StageFile};
 use super::witness::{Key, Witness, key};
@@ -27,6 +28,9 @@ const LARGE: usize = 64 << 10;
 /// The bytes of staged outcomes and arguments beyond which a change waits for their commit.
 pub(super) const FULL: usize = 4 << 20;
 
+/// The bytes of staged outcomes and arguments beyond which they are committed at once.
+const MUCH: usize = 1 << 20;
+
 /// The most ids that are remembered because the database does not have them.
 const ABSENT: usize = 1024;
 
@@ -35,6 +39,9 @@ const ABSENT: usize = 1024;
 pub(super) struct StagedCall {
     /// The place of the call among those of its batch.
     place: usize,
+    /// Whether the database does not have the call.
+    pub(super) is_new: bool,
+    /// The beginning of a new call, until its end is staged.
     pub(super) begun: Option<NewCall>,
     pub(super) ended: Option<EndedCall>,
     /// When it last changed.
@@ -126,7 +133,9 @@ pub(super) fn commit(
 pub(super) enum LookUp {
     /// The call is staged.
     Staged(Box<Call>),
-    /// The call is not staged. The number says when that was found out.
+    /// Neither the staged changes nor the database have the call.
+    Absent,
+    /// The call is not staged, and the database may have it. The number says when that was found out.
     Database(u64),
 }
 
@@ -149,6 +158,8 @@ pub(super) struct Staging {
     generation: u64,
     /// Calls that the database did not take because it is damaged.
     lost: HashSet<Key>,
+    /// The calls that the database has or is about to have.
+    known: Arc<Known>,
     /// Whether the database did not take a change because it is damaged. From then on, changes go to the database at once.
     has_damage: bool,
     witness: Arc<Mutex<Witness>>,
@@ -162,7 +173,7 @@ impl Staging {
     pub(super) fn open(
         directory: &StateDir,
         reader: Connection,
-        (witness, clock): (Arc<Mutex<Witness>>, Clock),
+        (witness, known, clock): (Arc<Mutex<Witness>>, Arc<Known>, Clock),
     ) -> std::io::Result<Self> {
         let [one, other] = FILES;
         Ok(Self {
@@ -178,6 +189,7 @@ impl Staging {
             absent: HashSet::new(),
             generation: 0,
             lost: HashSet::new(),
+            known,
             has_damage: false,
             witness,
             clock,
@@ -202,8 +214,10 @@ impl Staging {
         self.append(&Change::Begin(Cow::Borrowed(call)))?;
         // Only now: the witness names no call that did not begin.
         self.witness.lock().add(&[key]);
+        self.known.add(&key);
         self.waiting.bytes += call.arguments.as_ref().map_or(0, String::len);
-        self.waiting.call(key, self.clock.moment()).begun = Some(call.clone());
+        let staged = self.waiting.call(key, self.clock.moment());
+        (staged.is_new, staged.begun) = (true, Some(call.clone()));
         Some(Begun::New)
     }
 
@@ -215,8 +229,11 @@ impl Staging {
         }
         self.append(&Change::End(Cow::Borrowed(ended)))?;
         self.absent.remove(&key);
+        self.known.add(&key);
         self.waiting.bytes += ended.outcome.len();
-        self.waiting.call(key, self.clock.moment()).ended = Some(ended.clone());
+        let staged = self.waiting.call(key, self.clock.moment());
+        // The end has everything that the beginning had.
+        (staged.begun, staged.ended) = (None, Some(ended.clone()));
         Some(())
     }
 
@@ -246,6 +263,7 @@ impl Staging {
     pub(super) fn look_up(&self, key: &Key) -> LookUp {
         match self.staged(key) {
             Some(staged) => LookUp::Staged(Box::new(staged)),
+            None if self.known.lacks(key) => LookUp::Absent,
             None => LookUp::Database(self.generation),
         }
     }
@@ -298,8 +316,8 @@ impl Staging {
     }
 
     /// Returns whether so much is staged that it should be committed now.
-    pub(super) fn is_full(&self) -> bool {
-        self.waiting.bytes > FULL
+    pub(super) fn is_much(&self) -> bool {
+        self.waiting.bytes > MUCH
     }
 
     /// Returns whether the last commit failed.
@@ -342,7 +360,7 @@ impl Staging {
 
     /// Returns whether a change may be staged. Otherwise, its caller waits for the database, and learns whether the change is stored.
     fn may_stage(&self) -> bool {
-        !self.has_failed && !self.has_damage && !self.is_full()
+        !self.has_failed && !self.has_damage && self.waiting.bytes <= FULL
     }
 
     /// Returns the batches that the database does not have, the earlier one first.
@@ -382,7 +400,7 @@ impl Staging {
 
     /// Returns whether the database does not have a call.
     fn is_absent(&mut self, call: &NewCall, key: &Key) -> bool {
-        if self.absent.remove(key) {
+        if self.known.lacks(key) || self.absent.remove(key) {
             return true;
         }
         let Some(reader) = &self.reader else {

@@ -23,7 +23,7 @@ pub(super) fn process(id: &str) -> Process {
     }
 }
 
-fn new_call(call: &str, arguments: usize) -> NewCall {
+pub(super) fn new_call(call: &str, arguments: usize) -> NewCall {
     NewCall {
         chat: "c".parse().unwrap(),
         call: call.parse().unwrap(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls};
-use super::{chats, records, session_row};
-use crate::{ChatQuery, Process, ProcessQuery, Session};
+use super::{chats, records, session_row, workspace_row};
+use crate::{Binding, ChatQuery, Process, ProcessQuery, Session, StoredWorkspace};
 
 /// The most problems that a check returns.
 const PROBLEMS: usize = 100;
@@ -24,6 +24,8 @@ enum Line<'a> {
     Process(&'a Process),
     Session(&'a Session),
     Temporary(&'a Path),
+    Workspace(&'a StoredWorkspace),
+    Binding(&'a Binding),
 }
 
 /// Checks all records and returns the problems that it finds.
@@ -53,10 +55,13 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
     }
     let (_, faults) = records::processes(connection, &ProcessQuery::all())?;
     let (_, of_sessions) = session_row::all(connection)?;
+    let (_, of_workspaces) = workspace_row::all(connection)?;
+    let workspaces = of_workspaces.iter().map(|fault| ("a workspace", fault));
     let processes = faults.iter().map(|fault| ("a process", fault));
     let sessions = of_sessions.iter().map(|fault| ("a session", fault));
     let texts = processes
         .chain(sessions)
+        .chain(workspaces)
         .map(|(row, fault)| format!("{row} cannot be read: {}", fault.problem()));
     problems.extend(texts.take(PROBLEMS.saturating_sub(problems.len())));
     Ok(problems)
@@ -85,6 +90,13 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     }
     for session in session_row::all(connection)?.0 {
         line(Line::Session(&session))?;
+    }
+    let (workspaces, _) = workspace_row::all(connection)?;
+    for workspace in &workspaces.found {
+        line(Line::Workspace(workspace))?;
+    }
+    for binding in &workspaces.bindings {
+        line(Line::Binding(binding))?;
     }
     for path in records::temporaries(connection)? {
         line(Line::Temporary(&path))?;

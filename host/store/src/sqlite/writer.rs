@@ -28,7 +28,7 @@ const ROUNDS: usize = 32;
 const SOON: Duration = Duration::from_micros(200);
 
 /// How long staged changes wait for others, to be committed with them.
-const GATHER: Duration = Duration::from_millis(100);
+const GATHER: Duration = Duration::from_millis(250);
 
 /// How long staged changes that could not be committed wait for the next try.
 const RETRY: Duration = Duration::from_secs(1);
@@ -152,9 +152,9 @@ impl Writer {
         let mut staging = self.staging()?.lock();
         let was_idle = staging.is_idle();
         let staged = stage(&mut staging);
-        let (is_first, is_full) = (was_idle && !staging.is_idle(), staging.is_full());
+        let (is_first, is_much) = (was_idle && !staging.is_idle(), staging.is_much());
         drop(staging);
-        if is_full && staged.is_some() {
+        if is_much && staged.is_some() {
             self.wake(Wake::Now);
         } else if is_first {
             self.wake(Wake::Staged);
@@ -198,6 +198,13 @@ impl Writer {
     /// committed.
     fn commit_staged(&self, core: &mut Core) -> Option<Fault> {
         staging::commit(self.staging()?, |batch| core.commit_staged(batch))
+    }
+
+    /// Does something with the connection while no thread commits. Changes that are staged stay so.
+    pub(super) fn between_commits<T>(&self, work: impl FnOnce(&mut Core) -> T) -> T {
+        let done = work(&mut self.core.lock());
+        self.go_on();
+        done
     }
 
     /// Does something with the connection if it is free soon: most transactions take less than [`SOON`].

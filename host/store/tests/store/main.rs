@@ -25,3 +25,4 @@ mod staging;
 mod suite;
 mod tombstones;
 mod values;
+mod workspaces;

@@ -9,7 +9,7 @@ use toolhost_store::{
 };
 
 use crate::values::{call, cancellation, ended, limits, process, session};
-use crate::{lookup, tombstones};
+use crate::{lookup, tombstones, workspaces};
 
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
@@ -22,6 +22,7 @@ pub(crate) async fn all(place: impl Fn() -> Box<dyn Place>) {
     of_one_host(&place).await;
     what_ran_is_unknown_after_a_restart(&*place()).await;
     everything_is_there_after_a_restart(&*place()).await;
+    workspaces::they_outlive_a_host(&*place()).await;
 }
 
 /// Runs every case that needs no restart on a place of its own.

@@ -9,7 +9,7 @@ fn staging(directory: &StateDir) -> Mutex<Staging> {
     schema::migrate(&connection, schema::STEPS, |_| Ok(())).unwrap();
     let clock = Clock::open(&connection, || Ok(0)).unwrap();
     let witness = Arc::new(Mutex::new(Witness::none()));
-    let staging = Staging::open(directory, connection, (witness, clock));
+    let staging = Staging::open(directory, connection, (witness, Arc::default(), clock));
     Mutex::new(staging.unwrap())
 }
 
