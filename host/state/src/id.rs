@@ -12,7 +12,19 @@ pub const MAX_CALL_ID: usize = 256;
 /// The conversation that a call belongs to, and the scope of its processes.
 ///
 /// `[A-Za-z0-9._:@-]`, 1 to 128 bytes, and neither `.` nor `..`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct ChatId(String);
 
 /// The caller's name of a call, unique within its chat.
@@ -49,9 +61,10 @@ impl CallId {
         &self.0
     }
 
-    /// Returns a new id for a call that its caller did not name.
+    /// Returns a new id for a call that its caller did not name. It begins with the time, so that an index gets it at its end, and the
+    /// rest is random.
     pub fn random() -> Self {
-        Self(format!("call_{}", uuid::Uuid::new_v4().simple()))
+        Self(format!("call_{}", uuid::Uuid::now_v7().simple()))
     }
 
     /// Returns the start key of a process of this call. `ordinal` is its number among the processes that the call starts.
@@ -64,6 +77,20 @@ impl CallId {
         let (call, ordinal) = key.rsplit_once(' ')?;
         ordinal.parse::<u64>().ok()?;
         call.parse().ok()
+    }
+}
+
+impl From<ChatId> for String {
+    fn from(id: ChatId) -> Self {
+        id.0
+    }
+}
+
+impl TryFrom<String> for ChatId {
+    type Error = InvalidId;
+
+    fn try_from(text: String) -> Result<Self, InvalidId> {
+        text.parse()
     }
 }
 
@@ -138,6 +165,12 @@ mod tests {
             assert_eq!(id.parse::<CallId>().unwrap().as_str(), id);
         }
         CallId::random().as_str().parse::<CallId>().unwrap();
+    }
+
+    #[test]
+    fn new_ids_are_in_the_order_of_time() {
+        let ids: Vec<_> = (0..1000).map(|_| CallId::random()).collect();
+        assert!(ids.is_sorted_by(|one, next| one < next));
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod lock;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -78,16 +78,31 @@ pub enum StateDirError {
 /// The file that marks a directory as a state directory: the key of the code cache.
 pub const MARK: &str = "cache.key";
 
+impl AsFd for StateDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.directory.as_fd()
+    }
+}
+
 impl StateDir {
     /// Returns `$XDG_STATE_HOME/toolhost`, or `~/.local/state/toolhost`; `None` if neither variable is an absolute path.
     pub fn default_path() -> Option<PathBuf> {
+        Self::of_user("XDG_STATE_HOME", ".local/state")
+    }
+
+    /// Returns the directory for what all hosts of a user share and can make again: `$XDG_CACHE_HOME/toolhost`, or `~/.cache/toolhost`;
+    /// `None` if neither variable is an absolute path.
+    pub fn default_cache_path() -> Option<PathBuf> {
+        Self::of_user("XDG_CACHE_HOME", ".cache")
+    }
+
+    fn of_user(name: &str, below_home: &str) -> Option<PathBuf> {
         let variable = |name| {
             std::env::var_os(name)
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute())
         };
-        let base = variable("XDG_STATE_HOME")
-            .or_else(|| variable("HOME").map(|home| home.join(".local/state")));
+        let base = variable(name).or_else(|| variable("HOME").map(|home| home.join(below_home)));
         base.map(|base| base.join("toolhost"))
     }
 
