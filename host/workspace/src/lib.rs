@@ -1,4 +1,5 @@
-//! The seam between tools and the machine on which commands run: the trait [`Workspace`], and its values.
+//! The seam between tools and the machine on which commands run: the trait [`Workspace`], its values, and the trait [`Provider`] of
+//! workspaces with a name.
 //!
 //! A plugin, the agent API and the server see processes and files through this trait alone, so that they do not know whether a
 //! workspace is this machine or another one. The values can be sent to another machine.
@@ -6,9 +7,12 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+mod base64;
 mod bounded;
 pub mod files;
+pub mod operation;
 pub mod process;
+mod provider;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
@@ -24,17 +28,46 @@ use process::{
 };
 
 pub use bounded::{Bounded, Sees};
+pub use provider::{
+    AgentSpec, DirectorySpec, GitSpec, Opened, Provider, ProviderError, Quota, Spec,
+};
 
 /// The owner of a process: a chat, or `None` if a client of the agent API started the process and named no chat.
 pub type Owner<'a> = Option<&'a ChatId>;
 
 /// How a workspace runs commands, and its totals.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Status {
     /// How the processes of a command are held together, and why not better.
     pub containment: Containment,
     /// The totals of all processes.
     pub totals: Totals,
+    /// The workspaces with names beside this one; `None` if it has none.
+    #[serde(default)]
+    pub named: Option<NamedCounts>,
+}
+
+/// How many workspaces with names there are.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+pub struct NamedCounts {
+    /// All of them.
+    pub known: u64,
+    /// Those that are open.
+    pub open: u64,
+    /// Those that could not be opened the last time.
+    pub failed: u64,
 }
 
 /// A directory in which commands run and files are. Every operation on processes is in the scope of one [`Owner`], and names

@@ -1,9 +1,13 @@
 //! The content of files: a stretch that was read, where lines end, and files to write.
 
 /// A stretch of a file.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Chunk {
     /// The bytes from the offset that was asked for; fewer than were asked for only at the end of the file.
+    #[serde(with = "crate::base64")]
+    #[schemars(with = "String")]
     pub data: Vec<u8>,
     /// The size of the whole file in bytes.
     pub size: u64,
@@ -14,7 +18,9 @@ pub struct Chunk {
 }
 
 /// Where a number of lines ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Skipped {
     /// The offset behind the last of them, or the end of the file if it has fewer.
     pub offset: u64,
@@ -25,7 +31,9 @@ pub struct Skipped {
 }
 
 /// A precondition of a write.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub enum Precondition {
     /// Nothing.
     Any,
@@ -36,11 +44,15 @@ pub enum Precondition {
 }
 
 /// One file to write.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Write {
     /// Where to write it. Directories that are missing above it are made, with mode 0755.
     pub path: String,
     /// Its whole new content.
+    #[serde(with = "crate::base64")]
+    #[schemars(with = "String")]
     pub data: Vec<u8>,
     /// The precondition, which must hold first.
     pub when: Precondition,

@@ -6,7 +6,16 @@ use std::path::PathBuf;
 use rustix::io::Errno;
 
 /// An error of an operation on files. The texts are for the caller, often a model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    thiserror::Error,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 pub enum Error {
     /// The path, or another argument, is not valid.
     #[error("{0}")]

@@ -5,7 +5,16 @@ use std::time::SystemTime;
 
 /// The kind of a file.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
 )]
 pub enum Kind {
     /// A regular file.
@@ -19,7 +28,9 @@ pub enum Kind {
 }
 
 /// Facts about a file or directory.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Metadata {
     /// The kind of the file.
     pub kind: Kind,
@@ -37,7 +48,9 @@ pub struct Metadata {
 }
 
 /// One name in a directory.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Entry {
     /// The name, without the directory. Bytes that are no text are replaced: such a name cannot be used.
     pub name: String,

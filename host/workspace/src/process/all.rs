@@ -9,7 +9,9 @@ use super::{Info, State};
 use toolhost_state::id::ChatId;
 
 /// Which processes of all owners to list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct AllQuery {
     /// Whether to leave out processes that ended.
     pub running_only: bool,
@@ -22,7 +24,9 @@ pub struct AllQuery {
 }
 
 /// A process with its owner.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Owned {
     /// The chat that owns it, if one does.
     pub owner: Option<ChatId>,
@@ -32,7 +36,18 @@ pub struct Owned {
 
 /// The place of a process in a list. A process only moves towards the end, so that a reader of pages misses none; if it ends
 /// meanwhile, the reader may find it twice.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
+#[serde(try_from = "String", into = "String")]
 pub struct ListPlace {
     rank: u8,
     started: Reverse<SystemTime>,
@@ -70,6 +85,20 @@ impl fmt::Display for ListPlace {
         let since = self.started.0.duration_since(UNIX_EPOCH);
         let nanoseconds = u64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(u64::MAX);
         write!(formatter, "{}-{nanoseconds:x}-{}", self.rank, self.id)
+    }
+}
+
+impl From<ListPlace> for String {
+    fn from(place: ListPlace) -> Self {
+        place.to_string()
+    }
+}
+
+impl TryFrom<String> for ListPlace {
+    type Error = InvalidPlace;
+
+    fn try_from(text: String) -> Result<Self, InvalidPlace> {
+        text.parse()
     }
 }
 

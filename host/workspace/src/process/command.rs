@@ -19,7 +19,10 @@ pub const MAX_KEY: usize = 1024;
 const MAX_VARIABLE: usize = 131_071;
 
 /// A command to start.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(default, deny_unknown_fields)]
 pub struct Command {
     /// The text for `sh -c`.
     pub command: String,
@@ -33,19 +36,39 @@ pub struct Command {
     /// Whether the caller means to leave it running.
     pub background: bool,
     /// Bytes for standard input; `None`: the null device.
+    #[serde(default, with = "crate::base64::option")]
+    #[schemars(with = "Option<String>")]
     pub stdin: Option<Vec<u8>>,
     /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
-    /// first. At most [`MAX_KEY`] bytes. It holds for as long as that process is known, in this host: a later one knows which
-    /// key a process was started with, and starts another one all the same.
+    /// first. At most [`MAX_KEY`] bytes. It holds for as long as that process is known, also to a later host.
     ///
-    /// A key that is a UUID, in lower case with hyphens, is the id of the process as well. A later host then returns the process
-    /// that it knows by this id, and no two chats can use the same one at the same time.
+    /// A key that is a UUID, in lower case with hyphens, is the id of the process as well. No two chats can use the same one at the
+    /// same time.
     pub key: Option<String>,
     /// How long the caller means to wait for the end. It ends nothing: see [`Info::time_left`](super::Info::time_left).
     /// A repeat with another time is the same command, and the first time holds.
     pub timeout: Option<Duration>,
     /// What the command is to do without, of all that the policy of the workspace allows.
+    #[schemars(with = "Narrowed")]
     pub sandbox: Narrower,
+}
+
+/// A [`Narrower`] as it is written.
+#[derive(schemars::JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+struct Narrowed {
+    /// `workspace`, `read-only` or `off`.
+    mode: Option<String>,
+    /// `all`, `none`, or a list of hosts.
+    network: Option<NarrowedNetwork>,
+}
+
+#[derive(schemars::JsonSchema)]
+#[allow(dead_code, reason = "only its schema is used")]
+#[schemars(untagged)]
+enum NarrowedNetwork {
+    Whole(String),
+    Hosts(Vec<String>),
 }
 
 impl Command {

@@ -2,7 +2,15 @@
 
 /// The kind of containment of a command.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, strum::Display,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+    strum::Display,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -18,7 +26,9 @@ pub enum Kind {
 }
 
 /// The containment of commands, and the reason why it is no better.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Containment {
     /// The kind that is in force.
     pub kind: Kind,

@@ -3,7 +3,16 @@
 use std::path::PathBuf;
 
 /// An error of an operation on processes. The texts are for the caller, often a model.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone,
+    Debug,
+    PartialEq,
+    Eq,
+    thiserror::Error,
+    serde::Serialize,
+    serde::Deserialize,
+    schemars::JsonSchema,
+)]
 pub enum Error {
     /// The chat has no process of this id.
     #[error("process {0:?} not found")]

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use super::State;
 
 /// The result of a start.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Started {
     /// Its id.
     pub id: String,
@@ -15,7 +17,9 @@ pub struct Started {
 }
 
 /// One process in a list.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Info {
     /// Its id.
     pub id: String,
@@ -54,7 +58,9 @@ impl Info {
 }
 
 /// A process that outlives the shell that started it.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Survivor {
     /// Its process id.
     pub pid: u32,

@@ -6,11 +6,15 @@ use super::{State, Survivor};
 pub const WINDOW: usize = 32 * 1024;
 
 /// A stretch of output that was read by its cursor.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Chunk {
     /// The cursor of the first byte. If it is greater than the one asked for, exactly the bytes between are gone.
     pub offset: u64,
     /// The bytes.
+    #[serde(with = "crate::base64")]
+    #[schemars(with = "String")]
     pub data: Vec<u8>,
     /// How many bytes were written so far.
     pub total: u64,
@@ -19,15 +23,21 @@ pub struct Chunk {
 }
 
 /// State and bounded output of one moment.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Snapshot {
     /// The state of the process.
     pub state: State,
     /// How many bytes were written so far.
     pub total: u64,
     /// The first bytes.
+    #[serde(with = "crate::base64")]
+    #[schemars(with = "String")]
     pub head: Vec<u8>,
     /// The last bytes that are not in the head.
+    #[serde(with = "crate::base64")]
+    #[schemars(with = "String")]
     pub tail: Vec<u8>,
     /// The processes that outlive the shell, at most 64 of them; empty while the shell runs.
     pub survivors: Vec<Survivor>,
@@ -38,7 +48,9 @@ pub struct Snapshot {
 }
 
 /// How much of an output is saved.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub enum Saved {
     /// Nothing: it was removed, or had to make room for newer outputs.
     None,

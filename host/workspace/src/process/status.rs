@@ -11,6 +11,7 @@ use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
     Eq,
     serde::Serialize,
     serde::Deserialize,
+    schemars::JsonSchema,
     EnumString,
     IntoStaticStr,
     VariantArray,
@@ -42,7 +43,9 @@ impl Cause {
 }
 
 /// How the shell of a process ended.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct ExitStatus {
     /// The exit code; `None` if a signal ended it.
     pub code: Option<i32>,
@@ -53,7 +56,9 @@ pub struct ExitStatus {
 }
 
 /// Where a process stands.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub enum State {
     /// The shell runs.
     Running,
@@ -89,6 +94,7 @@ impl State {
     Eq,
     serde::Serialize,
     serde::Deserialize,
+    schemars::JsonSchema,
     Display,
     EnumString,
     VariantNames,

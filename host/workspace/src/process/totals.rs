@@ -1,7 +1,9 @@
 //! Totals of all processes of a workspace.
 
 /// Counters up to one moment, and levels at that moment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Totals {
     /// How many processes were started.
     pub started: u64,

@@ -5,7 +5,10 @@ use std::time::Duration;
 use super::State;
 
 /// The conditions of a wait, besides the end of the process.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+#[serde(default, deny_unknown_fields)]
 pub struct WaitOptions {
     /// The longest wait. With zero, the wait checks the conditions once and returns.
     pub timeout: Duration,
@@ -20,7 +23,9 @@ pub struct WaitOptions {
 }
 
 /// Why a wait returned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub enum Wake {
     /// The shell has exited and its output was drained. If the wait is for output, no process can write any more.
     Ended,
@@ -33,7 +38,9 @@ pub enum Wake {
 }
 
 /// The result of a wait.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
 pub struct Waited {
     /// Why the wait returned.
     pub wake: Wake,

@@ -1,0 +1,180 @@
+//! Providers: where workspaces with a name come from.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use toolhost_state::secret::Secret;
+use toolhost_state::workspace_name::WorkspaceName;
+
+use super::Workspace;
+
+/// Makes, opens and removes the workspaces of one kind.
+pub trait Provider: fmt::Debug + Send + Sync {
+    /// Checks that this provider can make such a workspace. Changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError::Invalid`].
+    fn check(&self, name: &WorkspaceName, spec: &Spec) -> Result<(), ProviderError>;
+
+    /// Returns whether a workspace of this name is one of this provider if nothing else is said of it.
+    fn has(&self, name: &WorkspaceName) -> bool {
+        _ = name;
+        true
+    }
+
+    /// Opens a workspace, and makes it if it is not there. The host opens a workspace when a call needs it, once at a time, and drops
+    /// it when it was idle for a while: what runs in it goes on.
+    fn open<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+    ) -> BoxFuture<'a, Result<Opened, ProviderError>>;
+
+    /// Removes everything that this provider made for a workspace. Nothing runs in the workspace any more. A workspace that was never
+    /// opened is no error.
+    fn remove<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+    ) -> BoxFuture<'a, Result<(), ProviderError>>;
+}
+
+/// An open workspace.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// The workspace.
+    pub workspace: Arc<dyn Workspace>,
+    /// The parts of its specification that are not enforced, and why. Each is a sentence for the operator.
+    pub gaps: Vec<String>,
+}
+
+/// A reason why a provider cannot do what it was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProviderError {
+    /// The specification is one that the provider cannot meet. Nothing was done.
+    #[error("{0}")]
+    Invalid(String),
+    /// The system failed. It may succeed later.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// What a workspace should be. The tag `provider` names its provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "provider", rename_all = "snake_case")]
+pub enum Spec {
+    /// A directory on the machine of the host.
+    Directory(DirectorySpec),
+    /// The workspace of an agent, which may be on another machine.
+    Agent(AgentSpec),
+}
+
+/// A workspace that is a directory, which the host makes when it is first used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct DirectorySpec {
+    /// The name of the template whose files it begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// The repository that it begins with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git: Option<GitSpec>,
+    /// The most that its files may take.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Quota>,
+    /// After how many seconds without a call or a process it is removed; `None`: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u64>,
+}
+
+/// A workspace that an agent offers. Without any field, the operator's lookup URL is asked where the agent is; if there is none, the agent
+/// has the name of the workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AgentSpec {
+    /// The name of an agent that the operator configured, or that connects to this host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
+    /// The address of the agent, with which the operator has to agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// The token with which the agent at this address lets hosts in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<Secret>,
+}
+
+/// A repository to clone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GitSpec {
+    /// Its address, as `git clone` takes it.
+    pub url: String,
+    /// The branch or tag to check out; `None`: that of the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+/// The most that the files of a workspace may take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quota {
+    /// Bytes on the disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Files and directories, with the directory of the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// Whether a workspace whose quota cannot be enforced is refused. Otherwise it is made, and its state names the gap.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub required: bool,
+}
+
+impl Spec {
+    /// Returns the name of its provider.
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Directory(_) => "directory",
+            Self::Agent(_) => "agent",
+        }
+    }
+
+    /// Returns after how long without a call or a process the workspace is removed; `None`: never.
+    pub fn idle(&self) -> Option<Duration> {
+        match self {
+            Self::Directory(spec) => spec.idle_seconds.map(Duration::from_secs),
+            Self::Agent(_) => None,
+        }
+    }
+
+    /// Returns whether a workspace of this specification becomes one of the other without being made anew.
+    pub fn may_become(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Directory(this), Self::Directory(other)) => {
+                this.template == other.template
+                    && this.git == other.git
+                    && this.quota == other.quota
+            }
+            // The agent may have moved, or have another token.
+            (Self::Agent(this), Self::Agent(other)) => {
+                this.agent == other.agent && this.url.is_some() == other.url.is_some()
+            }
+            (Self::Directory(_), Self::Agent(_)) | (Self::Agent(_), Self::Directory(_)) => false,
+        }
+    }
+
+    /// Returns whether its processes are those of an agent, and not of this host.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Agent(_))
+    }
+}
+
+impl Default for Spec {
+    /// An empty directory.
+    fn default() -> Self {
+        Self::Directory(DirectorySpec::default())
+    }
+}
