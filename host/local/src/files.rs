@@ -23,7 +23,7 @@ mod walk;
 mod work;
 mod write;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -63,10 +63,28 @@ impl Files {
         })
     }
 
-    /// Stores the names of temporary files from now on.
-    pub(crate) fn storing(mut self, temporaries: Temporaries) -> Self {
-        self.temporaries = Some(Arc::new(temporaries));
+    /// Stores the names of temporary files from now on, if these are given.
+    pub(crate) fn storing(mut self, temporaries: Option<Arc<Temporaries>>) -> Self {
+        self.temporaries = temporaries;
         self
+    }
+
+    /// Returns access to the files of another workspace and of the same further roots. Blocks on the disk.
+    ///
+    /// # Errors
+    ///
+    /// If the workspace cannot be opened, or holds secrets of the host.
+    pub(crate) fn beside(&self, workspace: &Path) -> Result<Self, OpenError> {
+        Ok(Self {
+            roots: self.roots.beside(workspace)?,
+            temporaries: self.temporaries.clone(),
+            replacing: Arc::default(),
+        })
+    }
+
+    /// Returns the directories that may be reached besides the workspace.
+    pub(crate) fn further_roots(&self) -> impl Iterator<Item = &Path> {
+        self.roots.further()
     }
 
     /// Returns access to the files of these directories alone, given relative to the workspace or absolute. Relative paths still

@@ -20,9 +20,10 @@ use crate::OpenError;
 use crate::files::{self, Files, Pool, Temporaries, Work};
 use crate::process::{Config, Registry};
 
-/// A directory of this machine.
+/// A directory of this machine. Several directories can share one registry of processes: see [`Local::beside`].
 #[derive(Debug)]
 pub struct Local {
+    root: Arc<Path>,
     processes: Arc<Registry>,
     files: Pool,
 }
@@ -60,17 +61,40 @@ impl Local {
             workspace: path,
             ..files
         };
-        let mut files = Files::open(&files)?;
-        if state.directory().is_some() {
-            files = files.storing(Temporaries::open(Arc::clone(state.store())).await?);
-        }
+        let opened = Files::open(&files)?;
+        let temporaries = match state.directory() {
+            Some(_) => Some(Temporaries::open(Arc::clone(state.store())).await?),
+            None => None,
+        };
+        let processes = Registry::open(config, state).await?;
         Ok(Self {
-            files: Pool::new(files),
-            processes: Registry::open(config, state).await?,
+            root: Arc::clone(processes.workspace()),
+            files: Pool::new(opened.storing(temporaries.map(Arc::new))),
+            processes,
         })
     }
 
-    /// Returns the processes, of all chats.
+    /// Opens another directory as a workspace with the same registry of processes. Its commands are confined to it by the same policy,
+    /// and the limits of chats, the saved outputs and the lists of processes are those of all these directories together. `path` is
+    /// absolute and has no link in it. Blocks on the disk.
+    ///
+    /// # Errors
+    ///
+    /// If its files cannot be offered.
+    pub fn beside(&self, path: &Path) -> Result<Self, OpenError> {
+        Ok(Self {
+            root: path.into(),
+            processes: Arc::clone(&self.processes),
+            files: self.files.beside(path)?,
+        })
+    }
+
+    /// Returns the further directories whose files may be reached, in this workspace and in those beside it.
+    pub(crate) fn further_roots(&self) -> impl Iterator<Item = &Path> {
+        self.files.files().further_roots()
+    }
+
+    /// Returns the processes of all chats, in this directory and in those that share its registry.
     pub fn processes(&self) -> &Arc<Registry> {
         &self.processes
     }
@@ -78,13 +102,14 @@ impl Local {
 
 impl Workspace for Local {
     fn root(&self) -> &Path {
-        self.processes.workspace()
+        &self.root
     }
 
     fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
         let status = Status {
             containment: self.processes.containment(),
             totals: self.processes.totals(),
+            named: None,
         };
         Box::pin(async { Ok(status) })
     }
@@ -99,7 +124,8 @@ impl Workspace for Local {
         command: Command,
     ) -> BoxFuture<'a, Result<Started, Error>> {
         Box::pin(async move {
-            let (process, is_new) = self.processes.start_or_find(owner, command).await?;
+            let started = self.processes.start_or_find(&self.root, owner, command);
+            let (process, is_new) = started.await?;
             let id = process.id().to_owned();
             Ok(Started { id, is_new })
         })
@@ -267,8 +293,11 @@ impl Workspace for Local {
                 .files
                 .restricted(roots)
                 .map_err(files::OpenError::for_caller)?;
-            let processes = Arc::clone(&self.processes);
-            Ok(Arc::new(Self { processes, files }) as Arc<dyn Workspace>)
+            Ok(Arc::new(Self {
+                root: Arc::clone(&self.root),
+                processes: Arc::clone(&self.processes),
+                files,
+            }) as Arc<dyn Workspace>)
         })
     }
 

@@ -14,6 +14,7 @@ mod counts;
 mod ending;
 mod environment;
 mod keeping;
+mod kept_pipe;
 mod lifecycle;
 mod pipe_reader;
 mod reading;
@@ -36,7 +37,7 @@ use toolhost_workspace::process::{
 pub use capture::Capture;
 pub use confinement::{VARIABLES as TEMPORARY_VARIABLES, support as sandbox_support};
 pub use contain::Spawner;
-pub use contain::{SPAWNER, is_ignored, lists_children, run_spawner};
+pub use contain::{NO_SPAWNER, SPAWNER, is_ignored, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};
 pub use registry::{Config, Limits, OpenError, Registry};
 pub use running::Process;

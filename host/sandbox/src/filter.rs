@@ -60,6 +60,10 @@ const NEW_TIME: i32 = 0x80;
 /// `TIOCSTI` and `TIOCLINUX`, which put input into a terminal. libc lacks the second, and the type of the first varies.
 const TERMINAL_INPUT: [u64; 2] = [0x5412, 0x541C];
 
+/// `FS_IOC_SETFLAGS` and `FS_IOC_FSSETXATTR`, with which the owner of a file changes its flags and its project. A file that leaves its
+/// project leaves the quota of the project.
+const FILE_ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401C_5820];
+
 /// The address families that commands may use when they have a network.
 const FAMILIES: [i32; 4] = [
     libc::AF_UNIX,
@@ -132,8 +136,9 @@ fn rules(options: Options) -> Result<Rules, BackendError> {
         rules.insert(libc::SYS_unshare, any(flags().chain([time]))?);
     }
     // Input for a terminal looks as if a person had typed it.
-    let input = |request| vec![condition(1, Dword, Eq, request)];
-    rules.insert(libc::SYS_ioctl, any(TERMINAL_INPUT.map(input))?);
+    let requests = TERMINAL_INPUT.into_iter().chain(FILE_ATTRIBUTES);
+    let requests = requests.map(|request| [condition(1, Dword, Eq, request)]);
+    rules.insert(libc::SYS_ioctl, any(requests)?);
     let odd = PERSONALITIES.map(|known| condition(0, Dword, Ne, known.into()));
     rules.insert(libc::SYS_personality, any([odd])?);
     // Refuse new limits for any process given by its id, even the caller's own, because a filter does not know that id.

@@ -5,11 +5,13 @@
 //! A writable directory is always granted as a whole, because commands could not make files in it otherwise. The paths of `never` in
 //! it are reported as exposed.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
+use crate::real::RealPaths;
 
 /// The rights to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +38,8 @@ pub(crate) struct Grant {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grants {
     pub(crate) grants: Vec<Grant>,
+    /// The rights of `grants` by their paths: thousands of paths are looked up.
+    rights: HashMap<PathBuf, Vec<Rights>>,
     /// Existing paths of `never` within a writable directory, each with that directory.
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
     /// Paths of the policy or the places that were not granted, because `never` forbids them or because they are unsafe.
@@ -47,7 +51,8 @@ pub(crate) struct Grants {
 impl Grants {
     /// Makes the rules. Paths that do not exist are left out.
     pub(crate) fn new(policy: &Policy, places: &Places) -> Self {
-        let never = Never::new(places.never.iter().chain(&policy.never));
+        let real = RealPaths::default();
+        let never = Never::new(places.never.iter().chain(&policy.never), &real);
         let mut grants = Self::default();
         let writes = policy.mode == Mode::Workspace;
         let own = if writes { Rights::Write } else { Rights::Read };
@@ -65,15 +70,18 @@ impl Grants {
         ];
         for (paths, rights, may_be_below) in roots {
             for path in *paths {
-                grants.add(path, *rights, *may_be_below, &never);
+                let rule = (*rights, *may_be_below);
+                grants.add(path, rule, &never, &real);
             }
         }
         grants.never = never;
         grants
     }
 
-    fn add(&mut self, path: &Path, rights: Rights, may_be_below: bool, never: &Never) {
-        let Ok(real) = path.canonicalize() else {
+    /// Adds a path with these rights. The path may be below one of `never` if the second part of `rule` is set.
+    fn add(&mut self, path: &Path, rule: (Rights, bool), never: &Never, real: &RealPaths) {
+        let (rights, may_be_below) = rule;
+        let Some(real) = real.of(path) else {
             return;
         };
         // A command may have made a link in a writable directory. It must not lead to a new grant.
@@ -124,21 +132,29 @@ impl Grants {
     }
 
     fn push(&mut self, path: PathBuf, rights: Rights) {
-        let is_known = |grant: &Grant| match (grant.rights, rights) {
-            (known, new) if known == new => path.starts_with(&grant.path),
-            (Rights::Write, Rights::Read | Rights::List) | (Rights::Read, Rights::List) => {
-                path.starts_with(&grant.path)
-            }
+        let covers = |known: &Rights| match (*known, rights) {
+            (known, new) if known == new => true,
+            (Rights::Write, Rights::Read | Rights::List) | (Rights::Read, Rights::List) => true,
             _ => false,
         };
-        if !self.grants.iter().any(is_known) {
+        if !self.has(&path, covers) {
+            let known = self.rights.entry(path.clone()).or_default();
+            known.push(rights);
             self.grants.push(Grant { path, rights });
         }
     }
 
     fn is_writable(&self, path: &Path) -> bool {
-        let mut grants = self.grants.iter();
-        grants.any(|grant| grant.rights == Rights::Write && path.starts_with(&grant.path))
+        self.has(path, |known| *known == Rights::Write)
+    }
+
+    /// Returns whether a grant of the path, or of a directory above it, has such rights.
+    fn has(&self, path: &Path, is_wanted: impl Fn(&Rights) -> bool) -> bool {
+        let mut above = path.ancestors();
+        above.any(|above| {
+            let known = self.rights.get(above);
+            known.is_some_and(|known| known.iter().any(&is_wanted))
+        })
     }
 }
 
@@ -155,52 +171,52 @@ fn process_maps(policy: &Policy) -> Vec<PathBuf> {
 /// The paths that no rule may grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Never {
+    /// In order, so that all paths below a path follow it.
     paths: Vec<PathBuf>,
+    /// Those that exist and contain no links.
+    real: Vec<PathBuf>,
 }
 
 impl Never {
-    fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Self {
-        let mut all: Vec<_> = paths.flat_map(|path| [path.clone(), real(path)]).collect();
+    fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>, real: &RealPaths) -> Self {
+        let mut all: Vec<_> = paths
+            .flat_map(|path| [path.clone(), real.of_existing_part(path)])
+            .collect();
         all.sort();
         all.dedup();
-        Self { paths: all }
+        let is_itself = |path: &&PathBuf| real.of(path).as_ref() == Some(path);
+        Self {
+            real: all.iter().filter(is_itself).cloned().collect(),
+            paths: all,
+        }
     }
 
     /// Returns whether the path must not be granted. If `may_be_below`, only the paths of `never` themselves are forbidden, and not those
     /// below them.
     pub(crate) fn forbids(&self, path: &Path, may_be_below: bool) -> bool {
-        self.paths.iter().any(|never| match may_be_below {
-            true => path == never,
-            false => path.starts_with(never),
-        })
+        let mut above = path.ancestors();
+        let is_named = |path: &Path| self.place(path).is_ok();
+        match may_be_below {
+            true => is_named(path),
+            false => above.any(is_named),
+        }
     }
 
     /// Returns the paths that exist and contain no links.
     pub(crate) fn that_exist(&self) -> impl Iterator<Item = &PathBuf> {
-        let is_itself = |path: &&PathBuf| path.canonicalize().is_ok_and(|real| real == **path);
-        self.paths.iter().filter(is_itself)
+        self.real.iter()
     }
 
     fn below(&self, path: &Path) -> impl Iterator<Item = &PathBuf> {
-        self.paths
-            .iter()
-            .filter(move |never| *never != path && never.starts_with(path))
+        let next = self.place(path).map_or_else(|next| next, |own| own + 1);
+        let rest = self.paths.get(next..).unwrap_or_default().iter();
+        rest.take_while(move |never| never.starts_with(path))
     }
-}
 
-/// Resolves the links in the part of a path that exists.
-fn real(path: &Path) -> PathBuf {
-    for above in path.ancestors() {
-        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
-            // Joining an empty path would add a trailing slash.
-            return if rest.as_os_str().is_empty() {
-                real
-            } else {
-                real.join(rest)
-            };
-        }
+    /// Returns the index of a path, or the index at which it would be.
+    fn place(&self, path: &Path) -> Result<usize, usize> {
+        self.paths.binary_search_by(|never| (**never).cmp(path))
     }
-    path.to_path_buf()
 }
 
 #[cfg(test)]

@@ -2,14 +2,15 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use crate::denial::Rules;
 use crate::files;
 use crate::filter::{self, Options};
-use crate::grants::Grants;
 use crate::limits::KernelLimits;
 use crate::network::Network;
 use crate::places::Places;
+use crate::plan::Plan;
 use crate::policy::{Mode, Policy};
 use crate::recipe::Recipe;
 use crate::report::Report;
@@ -38,7 +39,7 @@ pub enum PrepareError {
     #[error(
         "the workspace {0:?} is a directory that commands must never reach; choose another workspace"
     )]
-    Forbidden(std::path::PathBuf),
+    Forbidden(PathBuf),
     /// The kernel refuses the Landlock ruleset.
     #[error("cannot make the Landlock ruleset: {0}")]
     Landlock(#[from] landlock::RulesetError),
@@ -48,30 +49,65 @@ pub enum PrepareError {
 }
 
 impl Sandbox {
-    /// Makes the sandbox for a policy. Its commands run in the namespaces of `entered`; `None`: in those of this process. Parts that
-    /// this machine does not support are left out, and named in the report.
+    /// Makes the sandbox for a policy, as [`Sandbox::of`] does for its plan.
     ///
     /// # Errors
     ///
-    /// If the policy is `required` and a part is not supported, if the workspace is forbidden, or if the kernel refuses a part that it
-    /// supports.
+    /// As [`Sandbox::of`].
     pub fn prepare(
         policy: &Policy,
         places: &Places,
         support: &Support,
         entered: Option<&Entered>,
     ) -> Result<Self, PrepareError> {
+        Self::of(Plan::new(policy, places), support, entered)
+    }
+
+    /// Returns the report of the sandbox that [`Sandbox::of`] would make.
+    ///
+    /// # Errors
+    ///
+    /// If the policy is `required` and a part is not supported, or if the workspace is forbidden.
+    pub fn foresee(plan: &Plan<'_>, support: &Support) -> Result<Report, PrepareError> {
+        let (policy, grants) = (plan.policy, &plan.grants);
+        if policy.mode == Mode::Off {
+            return Ok(Report::off());
+        }
+        let is_refused = |path: &&PathBuf| grants.refused.contains(path);
+        if let Some(path) = plan.places.workspace.iter().find(is_refused) {
+            return Err(PrepareError::Forbidden(path.clone()));
+        }
+        let report = Report::new(policy, plan.places, grants, support);
+        if policy.required && !report.missing.is_empty() {
+            let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
+            return Err(PrepareError::Missing(missing.join("; ")));
+        }
+        Ok(report)
+    }
+
+    /// Makes the sandbox of a plan. Its commands run in the namespaces of `entered`; `None`: in those of this process. Parts that this machine does
+    /// not support are left out, and named in the report.
+    ///
+    /// # Errors
+    ///
+    /// As [`Sandbox::foresee`], or if the kernel refuses a part that it supports.
+    pub fn of(
+        plan: Plan<'_>,
+        support: &Support,
+        entered: Option<&Entered>,
+    ) -> Result<Self, PrepareError> {
+        let report = Self::foresee(&plan, support)?;
+        let Plan {
+            policy,
+            places,
+            grants,
+        } = plan;
         if policy.mode == Mode::Off {
             return Ok(Self {
                 recipe: Recipe::default(),
-                report: Report::off(),
+                report,
                 rules: Rules::default(),
             });
-        }
-        let grants = Grants::new(policy, places);
-        let is_refused = |path: &&std::path::PathBuf| grants.refused.contains(path);
-        if let Some(path) = places.workspace.iter().find(is_refused) {
-            return Err(PrepareError::Forbidden(path.clone()));
         }
         // A list of hosts needs a network namespace whose only way out is the proxy. Without one, commands get no network.
         let offline = policy.network != Network::All && entered.is_none();
@@ -88,16 +124,10 @@ impl Sandbox {
             })?,
             Err(_) => Vec::new(),
         };
-        let limits = policy.limits.for_kernel();
-        let report = Report::new(policy, places, &grants, support);
-        if policy.required && !report.missing.is_empty() {
-            let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
-            return Err(PrepareError::Missing(missing.join("; ")));
-        }
         Ok(Self {
             recipe: Recipe {
                 confined: true,
-                limits,
+                limits: policy.limits.for_kernel(),
                 ruleset,
                 filter,
             },

@@ -18,6 +18,7 @@ use rustix::thread::UnshareFlags;
 use crate::grants::{Grant, Grants, Never, Rights};
 use crate::network::Network;
 use crate::places::Places;
+use crate::plan::Plan;
 use crate::policy::{Mode, Policy};
 
 pub use enter::{EnterError, Entered};
@@ -83,8 +84,15 @@ impl View {
     /// Commands see that directory at `/tmp`, unless the policy names `/tmp` itself: see [`View::temporary`].
     #[must_use]
     pub fn new(policy: &Policy, places: &Places, temporary: &Path) -> Self {
-        let Grants { grants, never, .. } = Grants::new(policy, places);
-        let replaced = replaced(&grants, &never, temporary);
+        Self::of(&Plan::new(policy, places), temporary)
+    }
+
+    /// Makes the view of a plan, as [`View::new`] does.
+    #[must_use]
+    pub fn of(plan: &Plan<'_>, temporary: &Path) -> Self {
+        let (policy, places) = (plan.policy, plan.places);
+        let Grants { grants, never, .. } = &plan.grants;
+        let replaced = replaced(grants, never, temporary);
         let is_new = |path: &Path| NEW.iter().any(|(new, _)| path.starts_with(new));
         let is_replaced = |path: &Path| replaced.iter().any(|step| path.starts_with(&step.path));
         let is_moved = replaced.iter().any(|step| step.shows(temporary));

@@ -1,6 +1,6 @@
 //! Files for callers that must not block.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
@@ -25,6 +25,23 @@ impl Pool {
             files: Arc::new(files),
             permits: Arc::new(Semaphore::new(OPERATIONS)),
         }
+    }
+
+    /// Returns a pool of the files of another workspace (see [`Files::beside`]), with the same threads.
+    ///
+    /// # Errors
+    ///
+    /// If the workspace cannot be opened.
+    pub(crate) fn beside(&self, workspace: &Path) -> Result<Self, OpenError> {
+        Ok(Self {
+            files: Arc::new(self.files.beside(workspace)?),
+            permits: Arc::clone(&self.permits),
+        })
+    }
+
+    /// Returns the files.
+    pub(crate) fn files(&self) -> &Files {
+        &self.files
     }
 
     /// Returns a pool of the files of these directories alone (see [`Files::restricted`]), with the same threads.
@@ -59,6 +76,7 @@ impl Pool {
         let _stops = stopped.clone().drop_guard();
         let task = tokio::task::spawn_blocking(move || {
             let _permit = permit;
+            crate::exemption::give_up();
             Work::run(&account, stopped, |work| run(&files, work))
         });
         task.await.map_err(|error| failed(&error))?

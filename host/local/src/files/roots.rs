@@ -63,6 +63,27 @@ impl Roots {
         roots.check()
     }
 
+    /// Returns the roots of another workspace. A hidden directory in which the workspace lies is not hidden from it: that is where the
+    /// host keeps the workspaces.
+    pub(super) fn beside(&self, workspace: &Path) -> Result<Self, OpenError> {
+        let workspace = Root::new(workspace)?;
+        let further = self.further.iter().map(|root| Root::new(&root.alias));
+        let hidden = self.hidden.iter();
+        let hidden = hidden.filter(|hidden| !workspace.path.starts_with(&hidden.path));
+        let roots = Self {
+            further: further.collect::<Result<_, _>>()?,
+            whole: true,
+            hidden: hidden.cloned().collect(),
+            workspace,
+        };
+        roots.check()
+    }
+
+    /// Returns the directories that may be reached besides the workspace.
+    pub(super) fn further(&self) -> impl Iterator<Item = &Path> {
+        self.further.iter().map(|root| &*root.path)
+    }
+
     /// Makes sure that no root is in a directory that may not be reached.
     fn check(self) -> Result<Self, OpenError> {
         for root in std::iter::once(&self.workspace).chain(&self.further) {

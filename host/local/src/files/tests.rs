@@ -44,7 +44,7 @@ impl Tree {
     fn keeping(temporaries: Temporaries) -> Self {
         let tree = Self::new();
         Self {
-            files: tree.files.storing(temporaries),
+            files: tree.files.storing(Some(Arc::new(temporaries))),
             ..tree
         }
     }

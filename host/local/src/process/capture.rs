@@ -49,6 +49,19 @@ impl Capture {
         }
     }
 
+    /// Makes the capture of an output of this many bytes, from its first bytes and its last ones after them.
+    pub(super) fn restored(head: &[u8], tail: &[u8], total: u64) -> Self {
+        let mut capture = Self::default();
+        capture.push(head);
+        if ((head.len() + tail.len()) as u64) < total {
+            // There is a gap: later bytes are not among the first ones.
+            capture.head_room = 0;
+        }
+        capture.push(tail);
+        capture.total = total;
+        capture
+    }
+
     /// Adds bytes to the end.
     pub fn push(&mut self, bytes: &[u8]) {
         self.total = self.total.saturating_add(bytes.len() as u64);

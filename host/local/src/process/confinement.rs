@@ -3,7 +3,6 @@
 
 mod confined;
 mod egress;
-mod removal;
 
 use std::borrow::Cow;
 use std::fs::Permissions;
@@ -29,12 +28,14 @@ const TEMPORARY: &str = "tmp";
 /// The variables that name the directory for temporary files. tmux makes its socket in the directory of the second one.
 pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 
-/// The confinement of the commands of a workspace.
+/// The confinement of commands.
 #[derive(Debug)]
 pub(super) struct Confinement {
     common: Common,
     /// The state directory, if there is one.
     state: Option<PathBuf>,
+    /// The temporary directories of processes that were taken over.
+    kept: Vec<PathBuf>,
     /// The parent of the chats' temporary directories; unset until the first sandbox needs it; `None`: commands use that of the system.
     temporary: OnceLock<Option<Temporary>>,
 }
@@ -56,27 +57,38 @@ pub(super) struct Sandboxes {
     /// The temporary directory of the chat, which all its sandboxes share; `None` until a command is confined.
     directory: Option<PathBuf>,
     /// One sandbox for each policy. The number of policies is bounded, because only the grants and the starts of plugins narrow the policy.
-    made: Vec<(Policy, Confined)>,
+    made: Vec<Made>,
+}
+
+/// A sandbox, and the policy and the workspace that it was made for.
+#[derive(Debug)]
+struct Made {
+    workspace: Arc<Path>,
+    policy: Policy,
+    confined: Confined,
 }
 
 impl Sandboxes {
-    /// Returns the sandbox with a policy, unless its spawner has ended.
-    fn find(&self, policy: &Policy) -> Option<Confined> {
+    /// Returns the sandbox in a workspace with a policy, unless its spawner has ended.
+    fn find(&self, workspace: &Path, policy: &Policy) -> Option<Confined> {
         let mut made = self.made.iter();
-        let (_, confined) =
-            made.find(|(made, confined)| made == policy && !confined.has_ended())?;
-        Some(confined.clone())
+        let found = made.find(|made| {
+            *made.workspace == *workspace && made.policy == *policy && !made.confined.has_ended()
+        })?;
+        Some(found.confined.clone())
     }
 }
 
 impl Confinement {
-    /// Opens the confinement for the policy of a workspace. Without a spawner, commands cannot be confined.
+    /// Opens the confinement for a policy, and reports the gaps that it leaves in this workspace. Without a spawner, commands cannot
+    /// be confined. The temporary directories `kept` stay, because commands that were taken over use them.
     pub(super) fn open(
         policy: Policy,
         workspace: &Path,
         environment: &Environment,
         state: &HostState,
         spawner: Option<&Spawner>,
+        kept: Vec<PathBuf>,
     ) -> Result<Self, PrepareError> {
         let mut policy = policy;
         if policy.mode == Mode::Off {
@@ -93,21 +105,27 @@ impl Confinement {
         let state = state.directory().map(Path::to_path_buf);
         policy.never.extend(state.clone());
         let confinement = Self {
-            common: Common::new(policy, workspace, environment, spawner),
+            common: Common::new(policy, environment, spawner),
             state,
+            kept,
             temporary: OnceLock::new(),
         };
         if confinement.common.policy.mode != Mode::Off {
             confinement.temporary();
         }
         // Log now what cannot be enforced, instead of at the first command.
-        confinement.log_gaps(confinement.common.prepare()?.report());
+        confinement.log_gaps(&confinement.common.report(workspace)?);
         Ok(confinement)
     }
 
     /// Reports certain denials to this observer from now on.
     pub(super) fn observe(&self, observer: Weak<dyn DenialObserver>) {
         _ = self.common.observer.set(observer);
+    }
+
+    /// Returns whether all sandboxes have a filter of system calls.
+    pub(super) fn filters_calls(&self) -> bool {
+        self.common.filters_calls()
     }
 
     fn log_gaps(&self, report: &Report) {
@@ -119,28 +137,32 @@ impl Confinement {
         }
     }
 
-    /// Returns the sandbox of a chat for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Must
+    /// Returns the sandbox of a chat in a workspace for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Must
     /// be called within a tokio runtime.
     pub(super) async fn of_chat(
         self: &Arc<Self>,
+        workspace: &Arc<Path>,
         sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
         wish: &Narrower,
     ) -> Result<Confined, Error> {
         let policy = self.policy(wish)?;
         // While another command has a sandbox made, the lock is held for as long as that takes.
-        let made = sandboxes.try_lock().and_then(|made| made.find(&policy));
+        let made = sandboxes
+            .try_lock()
+            .and_then(|made| made.find(workspace, &policy));
         if let Some(confined) = made {
             return Ok(confined);
         }
         let (this, sandboxes) = (Arc::clone(self), Arc::clone(sandboxes));
         let (chat, policy) = (chat.cloned(), policy.into_owned());
-        let making = move || this.make(&sandboxes, chat.as_ref(), policy);
+        let workspace = Arc::clone(workspace);
+        let making = move || this.make(workspace, &sandboxes, chat.as_ref(), policy);
         let made = tokio::task::spawn_blocking(making).await;
         made.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
     }
 
-    /// Returns the policy of the workspace, narrowed by a wish.
+    /// Returns the common policy, narrowed by a wish.
     fn policy(&self, wish: &Narrower) -> Result<Cow<'_, Policy>, Error> {
         match wish.is_empty() {
             true => Ok(Cow::Borrowed(&self.common.policy)),
@@ -154,13 +176,14 @@ impl Confinement {
     /// Returns the sandbox of a chat with a policy, and makes it if there is none. Blocks on the disk.
     fn make(
         &self,
+        workspace: Arc<Path>,
         sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
         policy: Policy,
     ) -> Result<Confined, Error> {
         let mut sandboxes = sandboxes.lock();
-        sandboxes.made.retain(|(_, confined)| !confined.has_ended());
-        if let Some(confined) = sandboxes.find(&policy) {
+        sandboxes.made.retain(|made| !made.confined.has_ended());
+        if let Some(confined) = sandboxes.find(&workspace, &policy) {
             return Ok(confined);
         }
         if sandboxes.directory.is_none() && policy.mode != Mode::Off {
@@ -168,14 +191,18 @@ impl Confinement {
         }
         let directory = sandboxes.directory.clone();
         let directory = directory.filter(|_| policy.mode != Mode::Off);
-        let confined = self.common.confine(&policy, directory, chat)?;
-        sandboxes.made.push((policy, confined.clone()));
+        let confined = self.common.confine(&workspace, &policy, directory, chat)?;
+        sandboxes.made.push(Made {
+            workspace,
+            policy,
+            confined: confined.clone(),
+        });
         Ok(confined)
     }
 
     fn temporary(&self) -> Option<&Temporary> {
         let open = || {
-            let opened = Temporary::open(self.state.as_deref()).inspect_err(|error| {
+            let opened = Temporary::open(self.state.as_deref(), &self.kept).inspect_err(|error| {
                 tracing::warn!(%error, "commands have no directory for temporary files");
             });
             opened.ok()
@@ -199,9 +226,9 @@ impl Confinement {
     /// a sandbox waits for the end of its namespaces.
     pub(super) fn take_idle(sandboxes: &SharedSandboxes) -> Vec<Confined> {
         let mut sandboxes = sandboxes.lock();
-        let idle = |(_, confined): &mut (Policy, Confined)| confined.can_be_made_again();
+        let idle = |made: &mut Made| made.confined.can_be_made_again();
         let idle = sandboxes.made.extract_if(.., idle);
-        idle.map(|(_, confined)| confined).collect()
+        idle.map(|made| made.confined).collect()
     }
 
     /// Removes the temporary files of a chat. All its commands must have ended.
@@ -210,6 +237,12 @@ impl Confinement {
         if let Some(directory) = sandboxes.directory {
             remove(&directory);
         }
+    }
+
+    /// Notes the temporary directory of a chat with a process that was taken over. Commands that the chat starts from now on have it, too.
+    pub(super) fn adopt(sandboxes: &SharedSandboxes, directory: Option<PathBuf>) {
+        let mut sandboxes = sandboxes.lock();
+        sandboxes.directory = directory.or(sandboxes.directory.take());
     }
 
     /// Removes the temporary files of all chats. All commands must have ended.
@@ -221,7 +254,7 @@ impl Confinement {
 }
 
 impl Temporary {
-    fn open(state: Option<&Path>) -> io::Result<Self> {
+    fn open(state: Option<&Path>, kept: &[PathBuf]) -> io::Result<Self> {
         let Some(directory) = state else {
             let mut builder = tempfile::Builder::new();
             return Ok(Self::Own(
@@ -229,8 +262,20 @@ impl Temporary {
             ));
         };
         let path = directory.join(TEMPORARY);
-        remove(&path);
-        private().create(&path)?;
+        if kept.is_empty() {
+            remove(&path);
+            private().create(&path)?;
+            return Ok(Self::Kept(path));
+        }
+        if !path.exists() {
+            private().create(&path)?;
+        }
+        for entry in std::fs::read_dir(&path)? {
+            let entry = entry?.path();
+            if !kept.contains(&entry) {
+                remove(&entry);
+            }
+        }
         Ok(Self::Kept(path))
     }
 
@@ -265,7 +310,7 @@ fn private() -> std::fs::DirBuilder {
 }
 
 fn remove(directory: &Path) {
-    match removal::remove(directory) {
+    match crate::removal::remove(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let path = directory.display();
             tracing::warn!(%path, %error, "temporary files of commands cannot be removed");

@@ -7,8 +7,10 @@
 //! Only this module starts and signals processes.
 
 mod cgroup;
+mod end;
 mod group;
 mod ignored;
+mod kept;
 mod own_children;
 mod proc;
 mod program;
@@ -16,14 +18,18 @@ mod spawner;
 mod supervised;
 mod survivors;
 mod sys;
+mod take_over;
 mod terminal;
+mod terms;
 mod tree;
 mod values;
 mod wire;
 
 use std::fs::File;
 use std::io;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
@@ -35,13 +41,17 @@ use supervised::Supervised;
 use toolhost_state::own_limits;
 use values::Streams;
 
+pub(super) use group::watch;
 pub use ignored::is_ignored;
+pub(super) use kept::{Moved, Place, Preparation, Spool};
 pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub use spawner::ARGUMENT as SPAWNER;
+pub use spawner::NO_SPAWNER;
 pub use spawner::Spawner;
+pub(super) use take_over::{Ended, Found, Taken};
 pub(super) use terminal::run_in_terminal;
-pub(super) use values::{Event, Exit, Spawn};
+pub(super) use values::{Event, Exit, Output, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.
 const MOST_SURVIVORS: usize = 64;
@@ -50,8 +60,7 @@ const MOST_SURVIVORS: usize = 64;
 pub(super) struct Spawned {
     pub(super) contained: Contained,
     pub(super) watch: Watch,
-    /// Standard output and error, merged.
-    pub(super) output: pipe::Receiver,
+    pub(super) output: Output,
 }
 
 /// The containment of a command that runs, or ran.
@@ -75,7 +84,6 @@ pub(super) enum Watch {
 pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
     own_limits::check_and_restore();
     let (reader, writer) = io::pipe()?;
-    let output = pipe::Receiver::from_owned_fd(reader.into())?;
     let streams = Streams {
         output: writer,
         stdin: match spawn.stdin {
@@ -84,9 +92,13 @@ pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::R
             Some(bytes) => sys::in_memory(bytes)?,
         },
     };
+    if let (Some(spawner), Some(kept)) = (spawner, spawn.kept) {
+        return spawn_kept(spawner, spawn, streams, reader, kept).await;
+    }
+    let output = Output::Pipe(pipe::Receiver::from_owned_fd(reader.into())?);
     let (contained, watch) = match spawner {
         Some(spawner) => {
-            let (supervised, watch) = spawner.spawn(spawn, streams).await?;
+            let (supervised, watch) = spawner.spawn(spawn, streams, None).await?;
             let contained = Contained::Supervised(supervised);
             (contained, Watch::Supervised(watch))
         }
@@ -102,6 +114,27 @@ pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::R
     })
 }
 
+/// Starts a command that is kept.
+async fn spawn_kept(
+    spawner: &Spawner,
+    spawn: &Spawn<'_>,
+    streams: Streams,
+    reader: io::PipeReader,
+    kept: &Preparation,
+) -> io::Result<Spawned> {
+    let pipe = OwnedFd::from(reader);
+    rustix::io::ioctl_fionbio(&pipe, true)?;
+    let fds = kept.descriptors(pipe.as_fd())?;
+    let (supervised, watch) = spawner.spawn(spawn, streams, Some(fds)).await?;
+    let spool = Arc::new(Spool::new(kept.spool.descriptor()?));
+    let output = Output::kept(pipe, spool, watch.socket());
+    Ok(Spawned {
+        contained: Contained::Supervised(supervised),
+        watch: Watch::Supervised(watch),
+        output,
+    })
+}
+
 impl Contained {
     /// Sends a signal to every process of the command. It is no error if none is left.
     ///
@@ -112,6 +145,13 @@ impl Contained {
             Self::Group(group) => group.signal(signal),
             Self::Supervised(supervised) => supervised.signal(signal),
             Self::Past => Ok(()),
+        }
+    }
+
+    /// Leaves a kept command to the next host.
+    pub(super) fn leave(&self) {
+        if let Self::Supervised(supervised) = self {
+            supervised.leave();
         }
     }
 

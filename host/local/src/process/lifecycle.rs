@@ -41,13 +41,13 @@ impl Life {
     pub(super) fn new(
         process: Arc<Process>,
         watch: Watch,
-        reader: PipeReader,
+        reader: Option<PipeReader>,
         output_limit: u64,
     ) -> Self {
         Self {
             process,
             watch,
-            reader: Some(reader),
+            reader,
             output_limit,
             gone: false,
             stalled: Duration::ZERO,
@@ -187,7 +187,7 @@ impl Life {
             return;
         };
         let taken = match ready {
-            Ok(()) => reader.take(&self.process),
+            Ok(()) => reader.take(&self.process).await,
             Err(error) => Err(error),
         };
         let total = match taken {
@@ -221,6 +221,8 @@ impl Life {
 
     fn note(&mut self, event: Event) {
         match event {
+            // The supervisor of a kept command tells each host how the shell ended.
+            Event::Exited(_) if self.process.has_exited() => {}
             Event::Exited(exit) => {
                 let out_of_memory = self.process.contained.ran_out_of_memory();
                 self.process

@@ -10,6 +10,8 @@ use nix::fcntl::{FcntlArg, fcntl};
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::contain::{Moved, Output};
+use super::kept_pipe::KeptPipe;
 use super::running::Process;
 
 /// The size of a pipe as the kernel makes it, in bytes.
@@ -27,10 +29,16 @@ const READ: usize = 256 << 10;
 /// The read end of a command's output.
 #[derive(Debug)]
 pub(super) struct PipeReader {
-    pipe: pipe::Receiver,
+    source: Source,
     permits: Arc<Semaphore>,
     /// Held while the pipe is grown, which it stays until it is closed.
     grown: Option<OwnedSemaphorePermit>,
+}
+
+#[derive(Debug)]
+enum Source {
+    Pipe(pipe::Receiver),
+    Kept(KeptPipe),
 }
 
 /// The result of a read.
@@ -51,29 +59,71 @@ thread_local! {
 }
 
 impl PipeReader {
-    /// Reads from a pipe, which may be grown while there is a permit.
-    pub(super) fn new(pipe: pipe::Receiver, permits: Arc<Semaphore>) -> Self {
-        Self {
-            pipe,
+    /// Reads from a pipe, which may be grown while there is a permit. Must be called within a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// If the pipe of a kept command cannot be watched.
+    pub(super) fn new(output: Output, permits: Arc<Semaphore>) -> io::Result<Self> {
+        let source = match output {
+            Output::Pipe(pipe) => Source::Pipe(pipe),
+            Output::Kept {
+                pipe,
+                spool,
+                supervisor,
+            } => Source::Kept(KeptPipe::new(pipe, spool, supervisor)?),
+        };
+        Ok(Self {
+            source,
             permits,
             grown: None,
-        }
+        })
     }
 
     /// Waits until the pipe has bytes or has ended. Cancel safe.
     pub(super) async fn readable(&self) -> io::Result<()> {
-        self.pipe.readable().await
+        match &self.source {
+            Source::Pipe(pipe) => pipe.readable().await,
+            Source::Kept(kept) => kept.readable().await,
+        }
     }
 
     /// Takes the bytes that are in the pipe, up to a limit.
-    pub(super) fn take(&mut self, process: &Process) -> io::Result<Taken> {
+    pub(super) async fn take(&mut self, process: &Process) -> io::Result<Taken> {
+        let size = if self.grown.is_some() { READ } else { PIPE };
+        let kept = match &mut self.source {
+            Source::Pipe(_) => return self.take_now(size, process),
+            Source::Kept(kept) => kept,
+        };
+        let saved = match process.saved.takes_more() {
+            true => process.saved.written(),
+            // No more is saved, so no more is needed for that.
+            false => u64::MAX,
+        };
+        let bytes = match kept.take(size, saved).await? {
+            Moved::Nothing => return Ok(Taken::Nothing),
+            Moved::End => return Ok(Taken::End),
+            Moved::Bytes(bytes) => bytes,
+        };
+        if bytes.len() == PIPE {
+            self.grow();
+        }
+        Ok(match process.saved.takes_more() {
+            true => Taken::ToSave(bytes),
+            false => Taken::Pushed(process.push(&bytes)),
+        })
+    }
+
+    fn take_now(&mut self, size: usize, process: &Process) -> io::Result<Taken> {
         BUFFER.with_borrow_mut(|buffer| {
-            let size = if self.grown.is_some() { READ } else { PIPE };
+            let Source::Pipe(pipe) = &self.source else {
+                return Ok(Taken::Nothing);
+            };
             if buffer.len() < size {
                 buffer.resize(size, 0);
             }
             let room = buffer.get_mut(..size).unwrap_or_default();
-            match self.pipe.try_read(room) {
+            match pipe.try_read(room) {
                 Ok(0) => Ok(Taken::End),
                 Ok(count) => {
                     if count == PIPE {
@@ -94,9 +144,13 @@ impl PipeReader {
 
     /// Makes the pipe larger, if there is a permit. A smaller pipe works as well, only slower.
     fn grow(&mut self) {
+        let pipe = match &self.source {
+            Source::Pipe(pipe) => pipe.as_fd(),
+            Source::Kept(kept) => kept.pipe().as_fd(),
+        };
         if self.grown.is_none()
             && let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned()
-            && fcntl(self.pipe.as_fd(), FcntlArg::F_SETPIPE_SZ(GROWN_PIPE)).is_ok()
+            && fcntl(pipe, FcntlArg::F_SETPIPE_SZ(GROWN_PIPE)).is_ok()
         {
             self.grown = Some(permit);
         }

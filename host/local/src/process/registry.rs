@@ -1,10 +1,12 @@
 //! All processes of a host, by chat.
 
+mod adoption;
 mod chats;
 mod config;
 mod denials;
 mod ends;
 mod keeper;
+mod keeping;
 mod recovery;
 mod slot;
 mod starts;
@@ -13,7 +15,7 @@ mod stored;
 mod tests;
 mod upkeep;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -30,19 +32,22 @@ use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
-    AllQuery, Containment, Environment, Error, Info, ListPlace, Owned, Signal, Spawner, State,
-    Subscriber, Totals, contain, ending,
+    AllQuery, Containment, Environment, Error, Info, ListPlace, NO_SPAWNER, Owned, SaveLimits,
+    Signal, Spawner, State, Subscriber, Totals, contain, ending,
 };
+use adoption::{Rest, Shared};
 use chats::Chats;
 pub use config::{Config, Limits, OpenError};
 use keeper::Keeper;
+use keeping::NO_SUPERVISORS;
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
 /// Starts processes and remembers them, each in the scope of one chat, or of none.
 #[derive(Debug)]
 pub struct Registry {
-    workspace: PathBuf,
+    /// The workspace of starts that name no other.
+    workspace: Arc<Path>,
     /// The path of the shell; unset until the first start.
     shell: OnceLock<PathBuf>,
     environment: Environment,
@@ -50,6 +55,13 @@ pub struct Registry {
     confinement: Arc<Confinement>,
     spawner: Option<Spawner>,
     subscribers: Subscribers,
+    save_limits: SaveLimits,
+    /// How long commands are kept when this host ends; `None`: they end with it.
+    keep: Option<Duration>,
+    /// The processes that were taken over and do not move along yet.
+    adopted: Mutex<Vec<(Arc<Process>, Rest)>>,
+    /// Cancelled when this host leaves its processes to the next one.
+    leaving: CancellationToken,
     keeper: Arc<Keeper>,
     /// The runtime of the tasks of all processes, whichever runtime a caller is in.
     runtime: Handle,
@@ -85,31 +97,38 @@ impl Registry {
     ///
     /// Outside of a tokio runtime: the runtime of the caller runs the tasks of all processes.
     pub async fn open(config: Config, state: &HostState) -> Result<Arc<Self>, OpenError> {
-        let (keeper, recovered) = Keeper::open(state, config.save_limits).await?;
-        let confinement = Confinement::open(
-            config.sandbox,
-            &config.workspace,
-            &config.environment,
-            state,
-            config.spawner.as_ref(),
-        )?;
+        let place = keeping::place(&config, state).await?;
+        let shared = Shared {
+            spawner: config.spawner.clone(),
+            counts: Arc::default(),
+            subscribers: Subscribers::default(),
+        };
+        let (keeper, recovered) = Keeper::open(state, config.save_limits, place, &shared).await?;
+        let rests = recovered.iter().filter_map(|found| found.rest.as_ref());
+        let temporary = rests.filter_map(|rest| rest.temporary.clone()).collect();
+        let (config, confinement) = confine(config, state.clone(), temporary).await?;
         let mut chats = Chats::default();
-        for (process, outputs) in recovered {
-            chats.recover(process, outputs);
+        let mut adopted = Vec::new();
+        for found in recovered {
+            adopted.extend(chats.recover(found.process, found.outputs, found.rest));
         }
         let closed = CancellationToken::new();
         let registry = Arc::new(Self {
-            workspace: config.workspace,
+            workspace: config.workspace.into(),
             shell: OnceLock::new(),
             environment: config.environment,
             limits: config.limits,
             confinement: Arc::new(confinement),
             spawner: config.spawner,
-            subscribers: Subscribers::default(),
+            subscribers: shared.subscribers,
+            save_limits: config.save_limits,
+            keep: config.keep,
+            adopted: Mutex::new(adopted),
+            leaving: CancellationToken::new(),
             keeper: Arc::new(keeper),
             runtime: Handle::current(),
             chats: Mutex::new(chats),
-            counts: Arc::default(),
+            counts: shared.counts,
             pipes: Arc::new(Semaphore::new(MOST_GROWN)),
             lives: TaskTracker::new(),
             ending: TaskTracker::new(),
@@ -131,9 +150,14 @@ impl Registry {
         Ok(registry)
     }
 
-    /// Returns the directory in which commands run by default.
-    pub fn workspace(&self) -> &std::path::Path {
+    /// Returns the workspace of starts that name no other.
+    pub(crate) fn workspace(&self) -> &Arc<Path> {
         &self.workspace
+    }
+
+    /// Returns whether a sandbox filters the system calls of all commands.
+    pub(crate) fn filters_calls(&self) -> bool {
+        self.confinement.filters_calls()
     }
 
     /// Returns how commands are held together, and why not by a better means.
@@ -144,6 +168,7 @@ impl Registry {
     /// Sends this subscriber all events of processes from now on, until it is dropped.
     pub fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         self.subscribers.add(subscriber);
+        self.resume_adopted();
     }
 
     /// Returns the process of this chat, or of no chat, that has this id.
@@ -278,6 +303,39 @@ impl Registry {
         }
         Ok(chats)
     }
+}
+
+/// Opens the confinement of a configuration, on a thread for blocking work: it looks at hundreds of files, and tries the namespaces.
+async fn confine(
+    config: Config,
+    state: HostState,
+    kept: Vec<PathBuf>,
+) -> Result<(Config, Confinement), OpenError> {
+    let opening = tokio::task::spawn_blocking(move || {
+        let mut config = config;
+        if let Some(spawner) = &config.spawner
+            && let Err(error) = spawner.wait_until_ready()
+        {
+            tracing::warn!(%error, "{NO_SPAWNER}");
+            config.spawner = None;
+        }
+        if config.keep.is_some() {
+            let keeping = config.spawner.as_ref().map(Spawner::keep);
+            let keeping = keeping.unwrap_or_else(|| Err(std::io::Error::other(NO_SUPERVISORS)));
+            keeping.map_err(|error| OpenError::Keep(error.to_string()))?;
+        }
+        let confinement = Confinement::open(
+            config.sandbox.clone(),
+            &config.workspace,
+            &config.environment,
+            &state,
+            config.spawner.as_ref(),
+            kept,
+        )?;
+        Ok((config, confinement))
+    });
+    let opened = opening.await;
+    opened.unwrap_or_else(|error| Err(OpenError::Failed(error.to_string())))
 }
 
 /// Returns the list entries of processes that are in the order of their start.

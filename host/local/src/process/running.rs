@@ -82,6 +82,30 @@ impl Process {
         subscribers: Subscribers,
     ) -> Self {
         counts.started();
+        Self::new(record, contained, saved, counts, subscribers)
+    }
+
+    /// Makes a process that an earlier host started, and this one took over.
+    pub(super) fn adopted(
+        record: Record,
+        contained: Contained,
+        saved: Arc<SavedOutput>,
+        progress: Progress,
+        (counts, subscribers): (Arc<Counts>, Subscribers),
+    ) -> Self {
+        Self {
+            progress: Mutex::new(progress),
+            ..Self::new(record, contained, saved, counts, subscribers)
+        }
+    }
+
+    fn new(
+        record: Record,
+        contained: Contained,
+        saved: Arc<SavedOutput>,
+        counts: Arc<Counts>,
+        subscribers: Subscribers,
+    ) -> Self {
         Self {
             record,
             contained,
@@ -112,7 +136,7 @@ impl Process {
         let (counts, subscribers) = (Arc::default(), Subscribers::default());
         Self {
             progress: Mutex::new(progress),
-            ..Self::started(record, Contained::Past, saved, counts, subscribers)
+            ..Self::new(record, Contained::Past, saved, counts, subscribers)
         }
     }
 

@@ -23,9 +23,10 @@ pub fn run_confined<'a>(
     arguments: &[OsString],
     variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
 ) -> io::Result<ExitStatus> {
-    let confined = config
-        .common()
-        .confine(&config.sandbox, Some(temporary), None);
+    let confined =
+        config
+            .common()
+            .confine(&config.workspace, &config.sandbox, Some(temporary), None);
     let confined = confined.map_err(io::Error::other)?;
     let given = config.environment.variables().chain(variables);
     let mut all: BTreeMap<_, _> = given

@@ -2,8 +2,9 @@
 
 use nix::libc::*;
 
-/// `open_tree_attr`, which libc lacks.
+/// `open_tree_attr` and `file_setattr`, which libc lacks.
 const SYS_OPEN_TREE_ATTR: i64 = 467;
+const SYS_FILE_SETATTR: i64 = 469;
 
 /// Calls that change the system, or that have been used to escape from sandboxes.
 #[rustfmt::skip]
@@ -22,6 +23,8 @@ pub(super) const SYSTEM: &[i64] = &[
     #[cfg(target_arch = "x86_64")] SYS_ioperm,
     // Files by handle instead of by path, and watching which files other processes open.
     SYS_name_to_handle_at, SYS_open_by_handle_at, SYS_fanotify_init,
+    // The flags and the project of a file.
+    SYS_FILE_SETATTR,
 ];
 
 /// Calls that programs need to make a sandbox of their own.

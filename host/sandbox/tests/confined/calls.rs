@@ -58,6 +58,9 @@ const REFUSED: &[(&str, i64, &str)] = &[
     ("name_to_handle_at", SYS_name_to_handle_at, "-1, 1, 0, 0, 0"),
     ("open_by_handle_at", SYS_open_by_handle_at, "-1, 1, 0"),
     ("fanotify_init", SYS_fanotify_init, "0xffff, 0"),
+    ("FS_IOC_SETFLAGS", SYS_ioctl, "-1, 0x40086602, 0"),
+    ("FS_IOC_FSSETXATTR", SYS_ioctl, "-1, 0x401c5820, 0"),
+    ("file_setattr", 469, "-1, 1, 0, 0, 0"),
     #[cfg(target_arch = "x86_64")]
     ("iopl", SYS_iopl, "0"),
     #[cfg(target_arch = "x86_64")]

@@ -254,3 +254,32 @@ fn ring_buffer_wraparound() {
         (b"HEADD".to_vec(), b"fghijABCDE".to_vec())
     );
 }
+
+#[test]
+fn a_restored_capture_goes_on_as_the_first_one_would() {
+    let all: Vec<u8> = (0..5 * WINDOW).map(|index| (index % 251) as u8).collect();
+    for total in [0, 10, WINDOW, WINDOW + 10, 2 * WINDOW, 4 * WINDOW] {
+        let (so_far, later) = all.split_at(total);
+        let (head, rest) = so_far.split_at(total.min(WINDOW));
+        let tail = &rest[rest.len().saturating_sub(WINDOW)..];
+        let mut restored = Capture::restored(head, tail, total as u64);
+        let mut whole = Capture::default();
+        whole.push(so_far);
+        for more in [&[][..], &later[..100], &later[100..]] {
+            restored.push(more);
+            whole.push(more);
+            assert_eq!(restored.windows(), whole.windows(), "{total}");
+            assert_eq!(
+                (restored.head(), restored.tail()),
+                (whole.head(), whole.tail())
+            );
+        }
+    }
+    // Where the beginning is gone, nothing takes its place.
+    let mut lacking = Capture::restored(&[], &[], 10);
+    lacking.push(b"later");
+    assert_eq!(
+        (lacking.windows(), lacking.tail()),
+        ((0..0, 10..15), b"later".to_vec())
+    );
+}

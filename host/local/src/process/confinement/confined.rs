@@ -1,5 +1,6 @@
 //! The sandbox of the commands of one chat, and the parts that the sandboxes of all chats share.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use rustix::fs::OFlags;
 
 use toolhost_sandbox::{
-    Entered, Mode, Network, Places, Policy, PrepareError, Sandbox, Support, View,
+    Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
 };
 
 use toolhost_state::id::ChatId;
@@ -24,6 +25,7 @@ const MEMORY: &str = "/dev/shm";
 #[derive(Debug)]
 pub(in crate::process) struct Common {
     pub(super) policy: Policy,
+    /// The paths that commands can reach besides their workspace.
     places: Places,
     /// The layers that this machine supports; unset until the first sandbox is made.
     support: OnceLock<Support>,
@@ -71,11 +73,11 @@ impl Common {
     /// Collects the shared parts, for commands with these environment variables.
     pub(in crate::process) fn new(
         policy: Policy,
-        workspace: &Path,
         environment: &Environment,
         spawner: Option<&Spawner>,
     ) -> Self {
-        let places = Places::new(workspace, environment.variables());
+        let mut places = Places::new(PathBuf::new(), environment.variables());
+        places.workspace.clear();
         if policy.mode == Mode::Workspace {
             places.make_caches();
         }
@@ -89,34 +91,53 @@ impl Common {
     }
 
     /// Makes a sandbox without a temporary directory and without namespaces, for its report. Must be called within a tokio runtime.
-    pub(in crate::process) fn prepare(&self) -> Result<Sandbox, PrepareError> {
-        self.sandbox(&self.policy, &self.places, None)
+    pub(in crate::process) fn prepare(&self, workspace: &Path) -> Result<Sandbox, PrepareError> {
+        let places = self.places(workspace);
+        let plan = Plan::new(&self.policy, &places);
+        Sandbox::of(plan, &self.support_for(&self.policy), None)
     }
 
-    /// Makes the sandbox of a chat with this temporary directory. `policy` is the common policy or a narrower one. Must be called
-    /// within a tokio runtime.
+    /// Returns the report of that sandbox. Must be called within a tokio runtime.
+    pub(in crate::process) fn report(&self, workspace: &Path) -> Result<Report, PrepareError> {
+        let places = self.places(workspace);
+        let plan = Plan::new(&self.policy, &places);
+        Sandbox::foresee(&plan, &self.support_for(&self.policy))
+    }
+
+    /// Returns the paths that the commands of a workspace can reach. Other workspaces are not among them.
+    fn places(&self, workspace: &Path) -> Places {
+        Places {
+            workspace: vec![workspace.to_path_buf()],
+            ..self.places.clone()
+        }
+    }
+
+    /// Makes the sandbox of a chat in this workspace, with this temporary directory. `policy` is the common policy or a narrower one.
+    /// Must be called within a tokio runtime.
     pub(in crate::process) fn confine(
         &self,
+        workspace: &Path,
         policy: &Policy,
         directory: Option<PathBuf>,
         chat: Option<&ChatId>,
     ) -> Result<Confined, Error> {
-        let mut places = self.places.clone();
+        let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
         let mut directory = directory.map(|path| Directory {
             seen_at: path.clone(),
             path,
         });
+        let plan = Plan::new(policy, &places);
         let mut within = None;
         if let Some(directory) = &mut directory {
-            let view = View::new(policy, &places, &directory.path);
+            let view = View::of(&plan, &directory.path);
             within = self.enter(policy, &view)?;
             if within.is_some() {
                 directory.seen_at = view.temporary(&directory.path).to_path_buf();
             }
         }
         let (spawner, mut entered) = within.unzip();
-        let sandbox = self.sandbox(policy, &places, entered.as_ref());
+        let sandbox = Sandbox::of(plan, &self.support_for(policy), entered.as_ref());
         let sandbox = Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?);
         let listener = entered.as_mut().and_then(|entered| entered.listener.take());
         let egress = match (listener, &policy.network) {
@@ -164,17 +185,17 @@ impl Common {
         }
     }
 
-    fn sandbox(
-        &self,
-        policy: &Policy,
-        places: &Places,
-        entered: Option<&Entered>,
-    ) -> Result<Sandbox, PrepareError> {
-        let support = match policy.mode {
-            Mode::Off => &Support::detect(),
-            Mode::ReadOnly | Mode::Workspace => self.support(),
-        };
-        Sandbox::prepare(policy, places, support, entered)
+    /// Returns the layers that this machine supports. Without a sandbox, the namespaces are not tried.
+    fn support_for(&self, policy: &Policy) -> Cow<'_, Support> {
+        match policy.mode {
+            Mode::Off => Cow::Owned(Support::detect()),
+            Mode::ReadOnly | Mode::Workspace => Cow::Borrowed(self.support()),
+        }
+    }
+
+    /// Returns whether the sandboxes of the common policy, and so of all narrower ones, have a filter of system calls.
+    pub(super) fn filters_calls(&self) -> bool {
+        self.policy.mode != Mode::Off && self.support_for(&self.policy).seccomp.is_ok()
     }
 
     fn support(&self) -> &Support {
@@ -184,6 +205,12 @@ impl Common {
 }
 
 impl Confined {
+    /// Returns the temporary directory of the chat.
+    pub(in crate::process) fn temporary(&self) -> Option<&Path> {
+        let directory = self.directory.as_ref();
+        directory.map(|directory| directory.path.as_path())
+    }
+
     /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.
     pub(super) fn has_ended(&self) -> bool {
         self.spawner.as_ref().is_some_and(Spawner::has_ended)

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -115,7 +115,12 @@ impl Parent {
         left.is_empty()
     }
 
-    /// Removes the cgroups that ended hosts left behind. Cgroups in use cannot be removed.
+    /// Takes over the cgroup of a command of an earlier host, given by its directory.
+    pub(super) fn adopt(&self, directory: OwnedFd) -> io::Result<Leaf> {
+        Leaf::adopted(directory, Arc::clone(&self.left))
+    }
+
+    /// Removes the cgroups that ended hosts left behind, but not those in use.
     fn remove_left(&self) {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name();
@@ -125,7 +130,7 @@ impl Parent {
             let dead = |pid| {
                 nix::sys::signal::kill(Pid::from_raw(pid), None) == Err(nix::errno::Errno::ESRCH)
             };
-            if owner.is_some_and(dead) {
+            if owner.is_some_and(dead) && !is_populated(&entry.path()) {
                 _ = remove(&entry.path(), MOST_DEEP);
             }
         }
@@ -145,6 +150,21 @@ impl Drop for Parent {
 }
 
 impl Leaf {
+    /// Takes over the cgroup of a command of an earlier host, given by its directory.
+    pub(super) fn adopted(directory: OwnedFd, left: Arc<Mutex<Vec<PathBuf>>>) -> io::Result<Self> {
+        let path = fs::read_link(format!("/proc/self/fd/{}", directory.as_raw_fd()))?;
+        Ok(Self {
+            path,
+            directory,
+            left,
+        })
+    }
+
+    /// Leaves the cgroup to the next host.
+    pub(super) fn leave(mut self) {
+        self.path = PathBuf::new();
+    }
+
     /// Kills all processes in the cgroup.
     pub(super) fn kill(&self) -> io::Result<()> {
         Killer::open(self.directory.as_fd())?.kill()
@@ -168,7 +188,8 @@ impl AsFd for Leaf {
 
 impl Drop for Leaf {
     fn drop(&mut self) {
-        if is_busy(&remove(&self.path, MOST_DEEP)) {
+        let is_left = self.path.as_os_str().is_empty();
+        if !is_left && is_busy(&remove(&self.path, MOST_DEEP)) {
             let mut left = self.left.lock();
             left.push(std::mem::take(&mut self.path));
         }
@@ -187,6 +208,12 @@ fn remove(path: &Path, depth: u8) -> io::Result<()> {
         }
     }
     fs::remove_dir(path)
+}
+
+/// Returns whether a process is in the cgroup or in one below it. It may be that of a kept command.
+fn is_populated(path: &Path) -> bool {
+    let events = fs::read_to_string(path.join("cgroup.events")).unwrap_or_default();
+    events.lines().any(|line| line == "populated 1")
 }
 
 fn is_busy(removed: &io::Result<()>) -> bool {

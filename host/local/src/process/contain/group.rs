@@ -193,14 +193,15 @@ async fn exit(group: &Group, pidfd: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
     }
 }
 
-/// Registers a pidfd with the runtime, so that the end of the process is an event.
+/// Registers a descriptor with the runtime: a pidfd, so that the end of the process is an event, or the read end of a pipe. Must be called
+/// within a runtime.
 #[expect(
     unsafe_code,
     reason = "tokio wants a promise that the descriptor stays open while it is watched"
 )]
-fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(in crate::process) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` has one descriptor for as long as it lives, and the `AsyncFd` owns it.
-    Ok(unsafe { AsyncFd::register(pidfd) }?)
+    Ok(unsafe { AsyncFd::register_with_interest(fd, tokio::io::Interest::READABLE) }?)
 }
 
 fn kill_and_reap(leader: Pid) {

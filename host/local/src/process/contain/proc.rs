@@ -16,6 +16,11 @@ pub(super) fn child_within(parent: i32, number: i32) -> Option<i32> {
         .find(|pid| number_within(*pid) == Some(number))
 }
 
+/// Returns whether a process is in the namespace of a chat.
+pub(super) fn is_within(pid: i32) -> bool {
+    number_within(pid).is_some()
+}
+
 /// Returns the number of a process in the namespace one below that of the host.
 fn number_within(pid: i32) -> Option<i32> {
     // The name of the process may not be UTF-8.

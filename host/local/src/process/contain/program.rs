@@ -2,19 +2,20 @@
 //!
 //! It runs with an empty environment, in a process apart from the host, so that a fork copies next to nothing and no secret is
 //! near a command. If a supervisor is killed, its orphans become children of the spawner, which kills them. The spawner ends
-//! when the host has closed its socket and no supervisor or orphan is left.
+//! when the host has closed its socket and no supervisor or orphan is left. If commands are kept, that can be long after the host.
 //!
 //! Where the machine offers namespaces, each chat has a spawner in namespaces of its own, which the first spawner forks: see
 //! `within`. It is the same program, and the first process there.
 
 mod events;
+mod holding;
 mod shell;
 mod spare;
 mod start;
 mod supervisor;
 mod within;
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -31,8 +32,9 @@ use super::sys::{self, Side};
 use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
 use events::Events;
-use start::Start;
+use start::{Attached, Start};
 use toolhost_state::own_limits::OwnLimits;
+use toolhost_state::own_pages;
 
 /// How often the spawner sends SIGCONT to the supervisors after the host is gone, in milliseconds: a supervisor that a command
 /// stopped could not end its processes.
@@ -41,16 +43,24 @@ const NUDGE_MS: u16 = 200;
 /// After how many nudges a supervisor that is still stopped is killed. The spawner then kills its processes.
 const MOST_NUDGES: u32 = 10;
 
+/// How often the supervisor of a kept command may be stopped without a host. After that it is killed, and its command with it.
+const MOST_STOPS: u32 = 1000;
+
 /// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills the rest.
 const LAST_NUDGE: u32 = 25;
 
 /// The most spare supervisors.
 const MOST_SPARES: usize = 8;
 
-/// How long nothing may happen before a missing spare supervisor is forked, in milliseconds. It is also forked when a command ends. If
-/// spare supervisors end without a command, the time grows up to the second number: then the host has no descriptors for them, or
-/// another process kills them.
+/// How many of these there should be at least after a command: several are forked together, so that few commands run beside a fork.
+const SPARES_IN_USE: usize = 4;
+
+/// How long nothing may happen before missing spare supervisors are forked, in milliseconds. If spare supervisors end without a
+/// command, the time grows up to the second number: then the host has no descriptors for them, or another process kills them.
 const REFILL_MS: (u16, u16) = (5, 1000);
+
+/// After which part of this time they are forked although something happens, if half of them are missing.
+const PRESSING: u32 = 5;
 
 /// After how long without a command most spare supervisors are ended, in milliseconds.
 const IDLE_MS: u16 = 10_000;
@@ -68,10 +78,16 @@ struct Spawner {
     refill: u16,
     /// How many of these there should be. A burst of commands raises the number.
     wanted: usize,
+    /// When the missing ones are forked.
+    refill_at: Option<Instant>,
     /// How many of these stay while no command comes.
     least: usize,
     /// The limits that commands begin with, even after a command has lowered those of the spawner.
     limits: OwnLimits,
+    /// Whether its commands outlive the host.
+    keeps: bool,
+    /// How often each supervisor of a kept command was stopped since the host is gone.
+    stops: HashMap<i32, u32>,
     /// Whether orphans of a dead supervisor may be left, and how long to wait before the next look at them.
     orphans: Option<u16>,
 }
@@ -108,6 +124,8 @@ impl Spawner {
         // `null` was closed above, so it must not close its number again.
         std::mem::forget(null);
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
+        // The spawner uses little of the program.
+        own_pages::unmap_program();
         Self::new(socket, OwnLimits::read(), 1)
     }
 
@@ -123,8 +141,11 @@ impl Spawner {
             spares: HashSet::new(),
             refill: REFILL_MS.0,
             wanted: least,
+            refill_at: (least > 0).then(Instant::now),
             least,
             limits,
+            keeps: false,
+            stops: HashMap::new(),
             orphans: None,
         })
     }
@@ -135,22 +156,26 @@ impl Spawner {
         while !self.is_done() {
             let timeout = match (self.orphans, &self.host) {
                 (Some(pause), _) => EpollTimeout::from(pause),
+                // A supervisor that is stopped is an event.
+                (None, None) if self.keeps => EpollTimeout::NONE,
                 (None, None) => EpollTimeout::from(NUDGE_MS),
-                (None, Some(_)) if self.spares.len() < self.wanted => {
-                    EpollTimeout::from(self.refill)
-                }
-                (None, Some(_)) if self.wanted > self.least => EpollTimeout::from(IDLE_MS),
-                (None, Some(_)) => EpollTimeout::NONE,
+                (None, Some(_)) => match self.refill_at {
+                    Some(at) => until(at),
+                    None if self.wanted > self.least => EpollTimeout::from(IDLE_MS),
+                    None => EpollTimeout::NONE,
+                },
             };
             let waited = Instant::now();
             if self.events.wait(timeout) {
                 self.serve();
-            } else {
-                self.keep_spares(waited.elapsed());
             }
             self.reap();
+            self.keep_spares(waited.elapsed());
             self.end_orphans();
-            if self.host.is_none() && nudged.elapsed() >= Duration::from_millis(NUDGE_MS.into()) {
+            if self.host.is_none()
+                && !self.keeps
+                && nudged.elapsed() >= Duration::from_millis(NUDGE_MS.into())
+            {
                 nudged = Instant::now();
                 nudges += 1;
                 for supervisor in &self.supervisors {
@@ -190,17 +215,24 @@ impl Spawner {
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
             Ok((FRAME, fds)) => match Frame::decode(frame) {
-                Ok(Frame::Start { cgroup, ruleset }) => {
-                    if let Some(start) = Start::from_descriptors(fds, cgroup, ruleset) {
+                Ok(Frame::Start {
+                    cgroup,
+                    ruleset,
+                    kept,
+                }) => {
+                    let attached = Attached {
+                        cgroup,
+                        ruleset,
+                        kept,
+                    };
+                    if let Some(start) = Start::from_descriptors(fds, attached) {
                         self.start(start);
                     }
                 }
-                Ok(Frame::Taken { supervisor }) => {
-                    self.spares.remove(&supervisor);
-                    self.refill = REFILL_MS.0;
-                }
+                Ok(Frame::Keep) => self.keeps = true,
+                Ok(Frame::Taken { supervisor }) => self.note_taken(supervisor),
                 Ok(Frame::Enter) => {
-                    let started = within::start(fds, &self.limits);
+                    let started = within::start(fds, &self.limits, self.keeps);
                     self.supervisors.extend(started.map(Pid::as_raw));
                 }
                 _ => {}
@@ -232,16 +264,28 @@ impl Spawner {
         }
     }
 
-    /// Forks a spare supervisor if one is missing. If no command has come for long, asks the host to end those that are too many.
+    /// Forks the missing spare supervisors when it is time. If no command has come for long, asks the host to end those that are too
+    /// many. `idle` is how long nothing happened.
     fn keep_spares(&mut self, idle: Duration) {
         let Some(host) = &self.host else {
             return;
         };
-        if self.spares.len() < self.wanted {
-            if let Ok(pid) = spare::fork(host.as_fd(), &self.limits) {
+        let now = Instant::now();
+        if self.refill_at.is_some_and(|at| at <= now) {
+            self.refill_at = None;
+            while self.spares.len() < self.wanted
+                && let Ok(pid) = spare::fork(host.as_fd(), &self.limits)
+            {
                 self.supervisors.insert(pid.as_raw());
                 self.spares.insert(pid.as_raw());
             }
+        }
+        let refill = Duration::from_millis(self.refill.into());
+        let soon = now + refill / PRESSING;
+        if self.spares.len() * 2 <= self.wanted && self.wanted > 0 {
+            self.refill_at = Some(self.refill_at.map_or(soon, |at| at.min(soon)));
+        } else if self.spares.len() < self.wanted {
+            self.refill_at = Some(now + refill);
         } else if idle >= Duration::from_millis(IDLE_MS.into()) {
             self.wanted = self.least;
             let keep = i32::try_from(self.least).unwrap_or(i32::MAX);
@@ -258,18 +302,45 @@ impl Spawner {
             if status.stopped() {
                 // Only a command stops a supervisor, to keep it from ending the command.
                 if self.supervisors.contains(&pid.as_raw_pid()) {
-                    _ = kill(Pid::from_raw(pid.as_raw_pid()), Signal::SIGCONT);
+                    let signal = self.answer_to_stop(pid.as_raw_pid());
+                    _ = kill(Pid::from_raw(pid.as_raw_pid()), signal);
                 }
                 continue;
             }
+            self.stops.remove(&pid.as_raw_pid());
             let supervised = self.supervisors.remove(&pid.as_raw_pid());
+            let is_spare = self.spares.contains(&pid.as_raw_pid());
+            match status.exit_status() {
+                Some(0) if is_spare => self.note_taken(pid.as_raw_pid()),
+                Some(0 | spare::UNUSED) if supervised => {}
+                _ => self.orphans = Some(ROUND_MS.0),
+            }
             if self.spares.remove(&pid.as_raw_pid()) {
                 self.refill = (self.refill * 2).min(REFILL_MS.1);
             }
-            if !(supervised && status.exit_status() == Some(0)) {
-                self.orphans = Some(ROUND_MS.0);
-            }
         }
+    }
+
+    /// Returns the signal for a supervisor that was stopped. Without the host, one that is stopped again and again would never get to its
+    /// work.
+    fn answer_to_stop(&mut self, supervisor: i32) -> Signal {
+        if self.host.is_some() {
+            return Signal::SIGCONT;
+        }
+        let stops = self.stops.entry(supervisor).or_default();
+        *stops += 1;
+        if *stops > MOST_STOPS {
+            Signal::SIGKILL
+        } else {
+            Signal::SIGCONT
+        }
+    }
+
+    /// Notes that a spare supervisor got a command.
+    fn note_taken(&mut self, supervisor: i32) {
+        self.spares.remove(&supervisor);
+        self.refill = REFILL_MS.0;
+        self.wanted = self.wanted.max(SPARES_IN_USE);
     }
 
     fn end_orphans(&mut self) {
@@ -286,4 +357,10 @@ impl Spawner {
             self.reap();
         }
     }
+}
+
+/// Returns the timeout that ends at a moment, or soon after it.
+fn until(moment: Instant) -> EpollTimeout {
+    let left = moment.saturating_duration_since(Instant::now());
+    EpollTimeout::try_from(left + Duration::from_millis(1)).unwrap_or(EpollTimeout::MAX)
 }

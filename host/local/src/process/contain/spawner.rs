@@ -9,6 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
@@ -19,7 +20,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::thread::UnshareFlags;
 use toolhost_sandbox::{Entered, View};
 
-use super::cgroup::Parent;
+use super::cgroup::{Leaf, Parent};
 use super::sys;
 use super::wire::Frame;
 use crate::process::{Containment, Kind};
@@ -28,6 +29,10 @@ use spares::{Origin, Spares, watched};
 
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
+
+/// The warning if there is no spawner.
+pub const NO_SPAWNER: &str =
+    "no supervisors: commands run without a sandbox, in plain process groups, which they can leave";
 
 /// How long the spawner, or a supervisor, may take to answer. Usually an answer takes milliseconds; it takes this long if the
 /// executable is on a file system that hangs.
@@ -57,6 +62,8 @@ struct Inner {
     /// Those that are its own.
     namespaces: UnshareFlags,
     cgroup: Arc<Result<Parent, String>>,
+    /// Whether its commands are kept.
+    keeps: AtomicBool,
 }
 
 impl Spawner {
@@ -66,6 +73,17 @@ impl Spawner {
     ///
     /// If the program cannot be started, or is no Toolhost of this version.
     pub fn start(program: &Path) -> io::Result<Self> {
+        let spawner = Self::launch(program)?;
+        spawner.wait_until_ready()?;
+        Ok(spawner)
+    }
+
+    /// As [`Spawner::start`], but does not wait until the program runs. Call [`Spawner::wait_until_ready`] before it gets a command.
+    ///
+    /// # Errors
+    ///
+    /// If the program cannot be started.
+    pub fn launch(program: &Path) -> io::Result<Self> {
         Self::with_cgroup(program, Parent::find())
     }
 
@@ -75,17 +93,40 @@ impl Spawner {
     ///
     /// As for [`Spawner::start`].
     pub fn start_without_cgroup(program: &Path) -> io::Result<Self> {
+        let spawner = Self::launch_without_cgroup(program)?;
+        spawner.wait_until_ready()?;
+        Ok(spawner)
+    }
+
+    /// As [`Spawner::launch`], without a cgroup for each command.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Spawner::launch`].
+    pub fn launch_without_cgroup(program: &Path) -> io::Result<Self> {
         Self::with_cgroup(program, Err("it was switched off".into()))
+    }
+
+    /// Waits until the program runs. Returns at once if it already does.
+    ///
+    /// # Errors
+    ///
+    /// If it is no Toolhost of this version, or does not answer. It is ended then.
+    pub fn wait_until_ready(&self) -> io::Result<()> {
+        let mut running = self.running();
+        let program = self.inner.program.as_deref();
+        program.map_or(Ok(()), |program| running.wait_until_ready(program))
     }
 
     fn with_cgroup(program: &Path, cgroup: Result<Parent, String>) -> io::Result<Self> {
         Ok(Self {
             inner: Arc::new(Inner {
                 program: Some(program.to_path_buf()),
-                current: Mutex::new(Running::start(program)?),
+                current: Mutex::new(Running::launch(program)?),
                 spares: Spares::default(),
                 namespaces: UnshareFlags::empty(),
                 cgroup: Arc::new(cgroup),
+                keeps: AtomicBool::new(false),
             }),
         })
     }
@@ -113,11 +154,31 @@ impl Spawner {
             spares,
             namespaces: view.namespaces(),
             cgroup: Arc::clone(&self.inner.cgroup),
+            keeps: AtomicBool::new(self.inner.keeps.load(Ordering::Relaxed)),
         };
         let spawner = Self {
             inner: Arc::new(inner),
         };
         Ok((spawner, entered))
+    }
+
+    /// Lets the spawner outlive this process for as long as kept commands run. Must be called before the first command, and before
+    /// [`Spawner::within`].
+    ///
+    /// # Errors
+    ///
+    /// If the spawner cannot be told.
+    pub(in crate::process) fn keep(&self) -> io::Result<()> {
+        self.inner.keeps.store(true, Ordering::Relaxed);
+        self.send(Frame::Keep, &[]).map(drop)
+    }
+
+    /// Takes over the cgroup of a command of an earlier host, given by its directory.
+    pub(super) fn adopt_leaf(&self, directory: OwnedFd) -> io::Result<Leaf> {
+        match &*self.inner.cgroup {
+            Ok(parent) => parent.adopt(directory),
+            Err(_) => Leaf::adopted(directory, Arc::default()),
+        }
     }
 
     pub(super) fn namespaces(&self) -> UnshareFlags {
@@ -214,6 +275,9 @@ impl Spawner {
             running.kill();
         }
         let next = Running::start(program)?;
+        if self.inner.keeps.load(Ordering::Relaxed) {
+            sys::send(next.socket.as_fd(), &Frame::Keep.encode(), &[])?;
+        }
         let mut old = std::mem::replace(&mut *running, next);
         old.retired.cancel();
         old.wait_for_end()

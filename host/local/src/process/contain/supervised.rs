@@ -164,6 +164,14 @@ impl Supervised {
         }
     }
 
+    /// Leaves a kept command to the next host.
+    pub(super) fn leave(&self) {
+        if let Some(leaf) = self.leaf.lock().take() {
+            leaf.leave();
+        }
+        self.socket.lock().take();
+    }
+
     fn socket(&self) -> Option<Arc<UnixStream>> {
         self.socket.lock().clone()
     }
@@ -218,6 +226,16 @@ impl Watch {
                 None => return Ok(()),
             }
         }
+    }
+
+    /// Returns the control socket.
+    pub(super) fn socket(&self) -> Arc<UnixStream> {
+        Arc::clone(&self.socket)
+    }
+
+    /// Returns whether the first answer also said that no process is left.
+    pub(super) fn has_end(&self) -> bool {
+        self.frames.ends_with(Frame::Gone)
     }
 
     pub(super) async fn next(&mut self, supervised: &Supervised) -> Event {

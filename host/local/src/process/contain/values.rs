@@ -7,7 +7,11 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::net::UnixStream;
+use tokio::net::unix::pipe;
 use toolhost_sandbox::Sandbox;
+
+use super::kept::{Preparation, Spool};
 
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,31 @@ pub(in crate::process) struct Spawn<'a> {
     pub(in crate::process) oom_score_adj: i32,
     /// The sandbox. Only a spawner can put a command into it.
     pub(in crate::process) sandbox: &'a Arc<Sandbox>,
+    /// Set if the command is kept when the host is gone. Only a spawner can keep it.
+    pub(in crate::process) kept: Option<&'a Preparation>,
+}
+
+/// The output of a command: standard output and error, merged.
+#[derive(Debug)]
+pub(in crate::process) enum Output {
+    Pipe(pipe::Receiver),
+    /// That of a kept command.
+    Kept {
+        pipe: OwnedFd,
+        spool: Arc<Spool>,
+        /// The control socket. The supervisor reads the pipe itself once all its descriptors are closed.
+        supervisor: Arc<UnixStream>,
+    },
+}
+
+impl Output {
+    pub(super) fn kept(pipe: OwnedFd, spool: Arc<Spool>, supervisor: Arc<UnixStream>) -> Self {
+        Self::Kept {
+            pipe,
+            spool,
+            supervisor,
+        }
+    }
 }
 
 /// The two streams of a command.

@@ -7,8 +7,10 @@
 use std::ffi::CString;
 use std::io;
 
+use super::terms::{Key, Terms};
+
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 6;
+pub(super) const VERSION: u8 = 7;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -23,12 +25,18 @@ pub(super) enum Frame {
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
     /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
-    /// set, and the ruleset of the sandbox if `ruleset` is set. Host to spawner: start a supervisor for it. Attached is the control
-    /// socket before all these.
-    Start { cgroup: bool, ruleset: bool },
+    /// set, the ruleset of the sandbox if `ruleset` is set, and the descriptors of a kept command if `kept` is set. Host to spawner:
+    /// start a supervisor for it. Attached is the control socket before all these.
+    Start {
+        cgroup: bool,
+        ruleset: bool,
+        kept: bool,
+    },
+    /// Host to spawner: its commands are kept, so it has to outlive the host for as long as they do.
+    Keep,
     /// Spawner to host: this supervisor waits for a command. Attached is its control socket.
     Spare { supervisor: i32 },
-    /// Host to spawner: this supervisor got a command.
+    /// Host to spawner: this supervisor got a command, which may run for long.
     Taken { supervisor: i32 },
     /// Spawner to host: no command came for long; close the control sockets of all spare supervisors but this number.
     Idle { keep: i32 },
@@ -57,7 +65,15 @@ impl Frame {
     pub(super) fn encode(self) -> [u8; FRAME] {
         let (kind, first, second) = match self {
             Self::Ready => (1, 0, 0),
-            Self::Start { cgroup, ruleset } => (2, i32::from(cgroup), i32::from(ruleset)),
+            Self::Start {
+                cgroup,
+                ruleset,
+                kept,
+            } => (
+                2,
+                i32::from(cgroup),
+                i32::from(ruleset) | i32::from(kept) << 1,
+            ),
             Self::Started { supervisor, shell } => (3, supervisor, shell),
             Self::Failed { errno } => (4, errno, 0),
             Self::Exited { code } => (5, code, 0),
@@ -72,6 +88,7 @@ impl Frame {
             Self::Spare { supervisor } => (14, supervisor, 0),
             Self::Taken { supervisor } => (15, supervisor, 0),
             Self::Idle { keep } => (16, keep, 0),
+            Self::Keep => (17, 0, 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -93,7 +110,8 @@ impl Frame {
             1 => Self::Ready,
             2 => Self::Start {
                 cgroup: first != 0,
-                ruleset: second != 0,
+                ruleset: second & 1 != 0,
+                kept: second & 2 != 0,
             },
             3 => Self::Started {
                 supervisor: first,
@@ -112,6 +130,7 @@ impl Frame {
             14 => Self::Spare { supervisor: first },
             15 => Self::Taken { supervisor: first },
             16 => Self::Idle { keep: first },
+            17 => Self::Keep,
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -126,6 +145,11 @@ pub(super) struct Frames {
 impl Frames {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
+    }
+
+    /// Returns whether this frame is the last of those that are left.
+    pub(super) fn ends_with(&self, frame: Frame) -> bool {
+        self.pending.ends_with(&frame.encode())
     }
 
     /// Returns the next whole frame, if there is one.
@@ -150,6 +174,8 @@ pub(super) struct Request {
     pub(super) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
+    /// How the command is kept when its host is gone; `None` if it ends then.
+    pub(super) kept: Option<Terms>,
     /// The recipe of the sandbox, without its ruleset.
     pub(super) sandbox: Vec<u8>,
     /// Each variable as `NAME=VALUE`.
@@ -160,6 +186,10 @@ impl Request {
     pub(super) fn encode(&self) -> Vec<u8> {
         let length = u32::try_from(self.sandbox.len()).unwrap_or(u32::MAX);
         let mut bytes = [self.nice.to_le_bytes(), self.oom_score_adj.to_le_bytes()].concat();
+        let kept = self.kept.unwrap_or_default();
+        bytes.extend(kept.seconds.to_le_bytes());
+        bytes.extend(kept.saved.to_le_bytes());
+        bytes.extend(kept.key.0);
         bytes.extend(length.to_le_bytes());
         bytes.extend(&self.sandbox);
         let texts = [&self.shell, &self.command, &self.workdir];
@@ -173,6 +203,14 @@ impl Request {
         let short = || invalid("a request that ends too early");
         let (nice, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let (oom_score_adj, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (seconds, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (saved, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (key, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let kept = Terms {
+            seconds: u32::from_le_bytes(*seconds),
+            saved: u64::from_le_bytes(*saved),
+            key: Key(*key),
+        };
         let (length, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or(usize::MAX);
         let (sandbox, bytes) = bytes.split_at_checked(length).ok_or_else(short)?;
@@ -186,6 +224,7 @@ impl Request {
             workdir: text()?,
             nice: i32::from_le_bytes(*nice),
             oom_score_adj: i32::from_le_bytes(*oom_score_adj),
+            kept: (kept.seconds > 0).then_some(kept),
             sandbox: sandbox.to_vec(),
             env: texts.collect::<io::Result<_>>()?,
         })
@@ -209,7 +248,14 @@ mod tests {
             Frame::Start {
                 cgroup: true,
                 ruleset: true,
+                kept: false,
             },
+            Frame::Start {
+                cgroup: false,
+                ruleset: false,
+                kept: true,
+            },
+            Frame::Keep,
             Frame::Started {
                 supervisor: 7,
                 shell: i32::MAX,
@@ -252,7 +298,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), sandbox: Vec<u8>, nice: i32) {
+        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), sandbox: Vec<u8>, nice: i32, seconds: u32, saved: u64) {
+            let kept = Terms { seconds, saved, key: Key([3; _]) };
             let request = Request {
                 shell: c"/bin/sh".into(),
                 command: CString::new(command).unwrap(),
@@ -260,6 +307,7 @@ mod tests {
                 env: env.into_iter().map(|variable| CString::new(variable).unwrap()).collect(),
                 nice,
                 oom_score_adj: 500,
+                kept: (seconds > 0).then_some(kept),
                 sandbox,
             };
             prop_assert_eq!(Request::decode(&request.encode()).unwrap(), request);

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::Limits;
-use crate::process::confinement;
+use super::adoption::Rest;
+use crate::process::confinement::{self, Confinement};
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Command, Error};
@@ -49,6 +50,8 @@ pub(super) struct Chat {
     pub(super) outputs: Arc<ChatOutputs>,
     pub(super) confined: confinement::SharedSandboxes,
     keys: HashMap<String, (blake3::Hash, Start)>,
+    /// The processes of earlier hosts, by the keys of their starts.
+    earlier: HashMap<String, Arc<Process>>,
     used: Instant,
 }
 
@@ -68,15 +71,30 @@ impl Chats {
         chat
     }
 
-    /// Adds a process of an earlier host.
-    pub(super) fn recover(&mut self, mut process: Process, outputs: Arc<ChatOutputs>) {
+    /// Adds a process of an earlier host. Returns it with the rest if it goes on.
+    pub(super) fn recover(
+        &mut self,
+        mut process: Process,
+        outputs: Arc<ChatOutputs>,
+        rest: Option<Rest>,
+    ) -> Option<(Arc<Process>, Rest)> {
         if process.key() == Some(process.id()) {
             // The id is free again once the store has forgotten the process, and not before.
             process.reserved = Some(self.hold(&process.record.id));
         }
         let owner = process.record.chat.clone();
         let chat = self.insert(&owner, || outputs);
-        chat.processes.push(Arc::new(process));
+        let process = Arc::new(process);
+        if let Some(key) = process.key() {
+            chat.earlier.insert(key.to_owned(), Arc::clone(&process));
+        }
+        let Some(rest) = rest else {
+            chat.processes.push(process);
+            return None;
+        };
+        Confinement::adopt(&chat.confined, rest.temporary.clone());
+        chat.add(Arc::clone(&process));
+        Some((process, rest))
     }
 
     fn insert(&mut self, owner: &Owner, outputs: impl FnOnce() -> Arc<ChatOutputs>) -> &mut Chat {
@@ -92,6 +110,7 @@ impl Chats {
                 outputs: outputs(),
                 confined: confinement::SharedSandboxes::default(),
                 keys: HashMap::new(),
+                earlier: HashMap::new(),
                 used: Instant::now(),
             }
         })
@@ -163,15 +182,15 @@ impl Chat {
             .find(|process| process.id() == id)
     }
 
-    /// Returns the process that an earlier host started under the id that this command names. Returns an error if that process
-    /// was started by another command.
+    /// Returns the process that an earlier host started with the key of this command. Returns an error if that process was started by
+    /// another command.
     pub(super) fn earlier(&self, command: &Command) -> Option<Result<Arc<Process>, Error>> {
-        let id = command.id().filter(|id| !self.keys.contains_key(*id))?;
-        let process = self.find(id)?;
+        let key = command.key.as_deref()?;
+        let process = self.earlier.get(key)?;
         Some(if process.record.is_of(command) {
             Ok(Arc::clone(process))
         } else {
-            Err(Error::KeyReused(id.to_owned()))
+            Err(Error::KeyReused(key.to_owned()))
         })
     }
 
@@ -232,6 +251,8 @@ impl Chat {
         let forgotten: HashSet<_> = old.forgotten.iter().map(|process| process.id()).collect();
         self.processes
             .retain(|process| !forgotten.contains(process.id()));
+        self.earlier
+            .retain(|_, process| !forgotten.contains(process.id()));
         let known: HashSet<_> = self.processes.iter().map(|process| process.id()).collect();
         self.keys.retain(|_, (_, start)| match start.get() {
             Some(process) => known.contains(process.id()),

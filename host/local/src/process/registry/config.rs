@@ -11,7 +11,7 @@ use toolhost_store::StoreError;
 /// The configuration of a registry.
 #[derive(Debug)]
 pub struct Config {
-    /// The directory in which commands run by default, absolute.
+    /// The workspace in which commands run unless their start names another, absolute.
     pub workspace: PathBuf,
     /// The part of this host's environment that commands get.
     pub environment: Environment,
@@ -23,6 +23,11 @@ pub struct Config {
     pub spawner: Option<Spawner>,
     /// What commands may do. Only a spawner can confine them.
     pub sandbox: Policy,
+    /// Lets live commands run on when this host ends, in whatever way, until the next host of the same state takes them over. If none has
+    /// come after this time, they are ended. `None`: commands end with the host. Needs a spawner, and a state that outlives the host.
+    ///
+    /// Commands that were taken over move along from the first [`Registry::subscribe`](super::Registry::subscribe) on, or after 30 s.
+    pub keep: Option<Duration>,
 }
 
 /// A reason why a registry cannot be opened.
@@ -37,6 +42,15 @@ pub enum OpenError {
     /// The commands of the workspace cannot be confined.
     #[error(transparent)]
     Sandbox(#[from] PrepareError),
+    /// Commands cannot be kept when this host ends. The text is the reason.
+    #[error("commands cannot be kept: {0}")]
+    Keep(String),
+    /// The files of commands that an earlier host kept cannot be used.
+    #[error("commands of an earlier host cannot be taken over")]
+    TakeOver(#[source] std::io::Error),
+    /// The host failed.
+    #[error("the host failed: {0}")]
+    Failed(String),
 }
 
 /// The limits of a chat, and the retention of its processes.
@@ -105,6 +119,7 @@ impl Config {
             save_limits: SaveLimits::default(),
             spawner: None,
             sandbox: Policy::default(),
+            keep: None,
         }
     }
 
@@ -114,16 +129,11 @@ impl Config {
     ///
     /// If the policy cannot be applied.
     pub fn prepare_sandbox(&self) -> Result<Sandbox, PrepareError> {
-        self.common().prepare()
+        self.common().prepare(&self.workspace)
     }
 
     pub(in crate::process) fn common(&self) -> Common {
         let spawner = self.spawner.as_ref();
-        Common::new(
-            self.sandbox.clone(),
-            &self.workspace,
-            &self.environment,
-            spawner,
-        )
+        Common::new(self.sandbox.clone(), &self.environment, spawner)
     }
 }

@@ -102,21 +102,28 @@ impl Registry {
     }
 
     /// Refuses new processes and ends all live ones, including those of chats that are just being ended. Returns the processes
-    /// of the other chats. The next host can still read the saved outputs, if records are kept.
+    /// of the other chats. With [`Config::keep`](super::Config::keep), leaves all live ones to the next host instead, but for those that
+    /// were told to end. The next host can still read the saved outputs, if records are kept.
     pub async fn shutdown(&self) -> Vec<Info> {
-        let processes = {
+        let processes: Vec<_> = {
             let mut chats = self.chats();
             chats.closed = true;
             // The processes stay known, so that callers can ask for their state until the end.
             let all = chats.by_owner.values();
             all.flat_map(|chat| chat.processes.clone()).collect()
         };
-        let (infos, ends) = self.ends(processes);
+        let is_left = |process: &Arc<Process>| self.is_left(process);
+        let (left, ended): (Vec<_>, Vec<_>) = processes.into_iter().partition(is_left);
+        let (infos, ends) = self.ends(ended);
         if let Err(error) = self.ending.spawn_on(ends, &self.runtime).await {
             tracing::error!(%error, "failed to end processes");
         }
         self.ending.close();
         self.ending.wait().await;
+        let keeps = self.keep.is_some();
+        if keeps {
+            self.leave(&left);
+        }
         // A start under way counts until it has failed, or until its process has ended.
         self.lives.close();
         if timeout(LAST_WORDS, self.lives.wait()).await.is_err() {
@@ -128,6 +135,10 @@ impl Registry {
             self.removals.wait().await;
             keeper.close().await;
             let confinement = Arc::clone(&self.confinement);
+            if keeps {
+                // The next host removes those that no process needs.
+                return;
+            }
             let removal = tokio::task::spawn_blocking(move || confinement.close());
             if let Err(error) = removal.await {
                 tracing::error!(%error, "failed to remove temporary files");

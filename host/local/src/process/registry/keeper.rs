@@ -6,10 +6,12 @@ use tokio::time::timeout;
 use toolhost_store::{Answer, Backlog, HostState, Process as StoredProcess, ProcessQuery, Store};
 
 use super::OpenError;
+use super::adoption::{Kept, Shared};
 use super::chats::Old;
 use super::ends::LAST_WORDS;
-use super::recovery::{Found, recover};
+use super::recovery::{Found, Recovered, recover};
 use super::stored;
+use crate::process::contain::Place;
 use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{ChatOutputs, OutputStore, SaveLimits, SavedOutput};
@@ -21,6 +23,8 @@ pub(super) struct Keeper {
     store: Arc<dyn Store>,
     /// Changes that could not be stored.
     unwritten: Backlog<Change>,
+    /// The files of kept processes; `None` if there are none.
+    pub(super) place: Option<Arc<Place>>,
 }
 
 /// A change of the stored processes.
@@ -71,18 +75,28 @@ impl Keeper {
     pub(super) async fn open(
         state: &HostState,
         limits: SaveLimits,
+        place: Option<Arc<Place>>,
+        shared: &Shared,
     ) -> Result<(Self, Vec<Found>), OpenError> {
         let outputs = OutputStore::new(state.outputs(), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             outputs,
             store: Arc::clone(state.store()),
             unwritten: Backlog::default(),
+            place,
         };
         let known = keeper.store.processes(ProcessQuery::all()).await?;
         let counts = keeper.store.counts();
         let may_lack_some = counts.damaged > 0 || counts.has_set_aside;
-        let (found, changed) = recover(&keeper.outputs, known, may_lack_some);
+        let kept = Kept::find(keeper.place.as_deref(), shared, &known.found).await;
+        let kept = kept.map_err(OpenError::TakeOver)?;
+        let Recovered { found, changed } =
+            recover(&keeper.outputs, known, kept, may_lack_some).await;
+        let ended: Vec<_> = changed.iter().map(|process| process.id.clone()).collect();
         keeper.change(Change::Changed(changed)).await;
+        if let Some(place) = &keeper.place {
+            ended.iter().for_each(|id| place.remove(id));
+        }
         Ok((keeper, found))
     }
 
@@ -116,12 +130,27 @@ impl Keeper {
         process.saved.close();
         // Wait for the output first: otherwise a crash in between would leave less output than the store says.
         process.saved.settled_soon(u64::MAX).await;
-        let process = stored::current(process);
-        self.change(Change::Changed(vec![process])).await;
+        let changed = stored::current(process);
+        self.change(Change::Changed(vec![changed])).await;
+        // Only now: if the host is killed before, the next one finds the end in these files.
+        self.leave_nothing(process.id()).await;
+    }
+
+    /// Removes the files of a process that may have been kept.
+    pub(super) async fn leave_nothing(&self, id: &str) {
+        let Some(place) = &self.place else {
+            return;
+        };
+        let (place, id) = (Arc::clone(place), id.to_owned());
+        let removal = tokio::task::spawn_blocking(move || place.remove(&id));
+        if let Err(error) = removal.await {
+            tracing::error!(%error, "failed to remove the files of a kept process");
+        }
     }
 
     /// Forgets a process that was not started after all.
     pub(super) async fn withdraw(&self, id: String) {
+        self.leave_nothing(&id).await;
         self.change(Change::Forgotten(vec![id])).await;
     }
 

@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 use toolhost_store::{Process as StoredProcess, Processes};
 
+use super::adoption::{Adopted, Kept, Rest};
 use super::stored::{self, End, milliseconds, time};
 use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, OutputStore};
@@ -15,16 +16,30 @@ use crate::process::{Capture, State};
 /// The reason that a process is lost which ran when its host ended.
 const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
 
-/// A process of an earlier host, and where the outputs of its chat are.
-pub(super) type Found = (Process, Arc<ChatOutputs>);
+/// A process of an earlier host.
+pub(super) struct Found {
+    pub(super) process: Process,
+    /// Where the outputs of its chat are.
+    pub(super) outputs: Arc<ChatOutputs>,
+    /// The parts of a process that goes on, because it was taken over.
+    pub(super) rest: Option<Rest>,
+}
 
-/// Returns the processes of earlier hosts, in the order of their starts, and those that must be stored anew because they were live.
-/// Removes outputs that no process names, unless the store may lack some of the processes.
-pub(super) fn recover(
+/// The processes of earlier hosts.
+pub(super) struct Recovered {
+    /// In the order of their starts.
+    pub(super) found: Vec<Found>,
+    /// Those that must be stored anew, because they were live.
+    pub(super) changed: Vec<StoredProcess>,
+}
+
+/// Returns the processes of earlier hosts. Removes outputs that no process names, unless the store may lack some of the processes.
+pub(super) async fn recover(
     outputs: &Arc<OutputStore>,
     processes: Processes,
+    mut kept: Kept<'_>,
     may_lack_some: bool,
-) -> (Vec<Found>, Vec<StoredProcess>) {
+) -> Recovered {
     // A chat that was ended and came back has more than one directory: each output is looked for in its own.
     let mut directories = HashMap::<String, Arc<ChatOutputs>>::new();
     let (mut found, mut changed) = (Vec::new(), Vec::new());
@@ -37,9 +52,16 @@ pub(super) fn recover(
             }),
         });
         let of_chat = again.unwrap_or_else(|| outputs.chat());
-        let (process, change) = recover_one(one, &of_chat);
+        let (process, change, rest) = match kept.take(&one.id) {
+            Some(kept) => kept.adopt(one, &of_chat).await,
+            None => recover_one(one, &of_chat),
+        };
         changed.extend(change);
-        found.push((process, of_chat));
+        found.push(Found {
+            process,
+            outputs: of_chat,
+            rest,
+        });
     }
     if processes.damaged > 0 {
         tracing::error!(
@@ -51,19 +73,17 @@ pub(super) fn recover(
         tracing::warn!(
             "the store is damaged, or a damaged one was set aside: outputs that no process names are kept until it has been recovered, and the one that was set aside is removed"
         );
-        return (found, changed);
+        return Recovered { found, changed };
     }
     let kept: HashSet<String> = directories.into_keys().collect();
     if let Err(error) = outputs.remove_unknown(&kept) {
         tracing::warn!(%error, "outputs that no process names could not be removed");
     }
-    (found, changed)
+    Recovered { found, changed }
 }
 
-fn recover_one(
-    stored: StoredProcess,
-    outputs: &Arc<ChatOutputs>,
-) -> (Process, Option<StoredProcess>) {
+/// Returns a process that was not kept. If it was live, it is lost.
+fn recover_one(stored: StoredProcess, outputs: &Arc<ChatOutputs>) -> Adopted {
     let (record, output, end) = stored::parts(stored.clone());
     let known = end.as_ref().and_then(End::known);
     let is_expired = output.is_none();
@@ -87,7 +107,7 @@ fn recover_one(
         }
     };
     let process = Process::recovered(record, saved, progress(end, is_expired));
-    (process, changed)
+    (process, changed, None)
 }
 
 /// Returns the end of a process that was live when its host stopped: lost, or as its shell ended if the shell had exited. The

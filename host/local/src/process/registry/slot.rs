@@ -1,5 +1,6 @@
 //! The slot of a process that is being started, and the refusal of a start that gets none.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -14,6 +15,8 @@ use crate::process::saved::ChatOutputs;
 pub(super) struct Slot {
     pub(super) registry: Arc<Registry>,
     pub(super) owner: Owner,
+    /// The workspace in which it starts.
+    pub(super) workspace: Arc<Path>,
     pub(super) outputs: Arc<ChatOutputs>,
     pub(super) confined: confinement::SharedSandboxes,
     pub(super) number: Number,

@@ -6,20 +6,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::net::unix::pipe;
 use tokio::task::JoinError;
 use tokio::time::Instant;
 
 use super::Registry;
 use super::chats::{Number, Owner};
 use super::slot::{Slot, refusal};
-use crate::process::contain::{self, Spawn, Spawned, Spawner, Watch};
+use crate::process::contain::{self, Output, Spawn, Spawned, Spawner, Watch};
 use crate::process::lifecycle::Life;
 use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
 use crate::process::running::Process;
-use crate::process::{Cause, Command, Error, ending, workdir};
-use toolhost_sandbox::Sandbox;
+use crate::process::{Cause, Command, Error, State, ending, workdir};
+use toolhost_sandbox::{Narrower, Sandbox};
 use toolhost_state::id::ChatId;
 
 /// After how many starts the upkeep runs at the latest. Each start can leave 64 KiB in memory.
@@ -39,28 +38,29 @@ impl Registry {
         chat: impl Into<Option<&'a ChatId>>,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
-        let (process, _) = self.start_or_find(chat, command).await?;
+        let (process, _) = self.start_or_find(&self.workspace, chat, command).await?;
         Ok(process)
     }
 
-    /// As [`Registry::start`], but also returns whether this call started the process. An earlier start with the same key
-    /// may have started it.
+    /// As [`Registry::start`], but in this workspace. Also returns whether this call started the process. An earlier start with the
+    /// same key may have started it.
     ///
     /// # Errors
     ///
     /// See [`Registry::start`].
-    pub async fn start_or_find<'a>(
+    pub(crate) async fn start_or_find<'a>(
         self: &Arc<Self>,
+        workspace: &Arc<Path>,
         chat: impl Into<Option<&'a ChatId>>,
         command: Command,
     ) -> Result<(Arc<Process>, bool), Error> {
         command.check()?;
         let owner = chat.into().cloned();
-        let registry = Arc::clone(self);
+        let (registry, workspace) = (Arc::clone(self), Arc::clone(workspace));
         // Each start runs in a task of its own: a caller that is dropped meanwhile does not interrupt it halfway, and a repeat must
         // still find it.
         let Some(key) = &command.key else {
-            let slot = self.admit(owner, None, command.id())?;
+            let slot = self.admit(workspace, owner, None, command.id())?;
             let start = async move { registry.spawn(slot, &command).await };
             let started = self.runtime.spawn(start).await;
             return Ok((started.unwrap_or_else(|error| Err(failed(&error)))?, true));
@@ -77,7 +77,7 @@ impl Registry {
             let mut is_new = false;
             let start_new = || {
                 is_new = true;
-                registry.start_new(owner, number, command)
+                registry.start_new(workspace, owner, number, command)
             };
             let process = start.get_or_try_init(start_new).await?;
             Ok((Arc::clone(process), is_new))
@@ -85,13 +85,32 @@ impl Registry {
         started.await.unwrap_or_else(|error| Err(failed(&error)))
     }
 
+    /// Makes the sandbox of a chat that is about to start a command in the workspace of this registry, and does not wait for it. If
+    /// that fails, the start fails.
+    pub fn expect_start(&self, chat: &ChatId) {
+        let owner = Some(chat.clone());
+        let Ok(mut chats) = self.open_chats() else {
+            return;
+        };
+        let confined = Arc::clone(&chats.entry(&owner, &self.keeper.outputs).confined);
+        let (confinement, workspace) = (Arc::clone(&self.confinement), Arc::clone(&self.workspace));
+        let making = async move {
+            let (owner, wish) = (owner.as_ref(), Narrower::default());
+            _ = confinement
+                .of_chat(&workspace, &confined, owner, &wish)
+                .await;
+        };
+        self.lives.spawn_on(making, &self.runtime);
+    }
+
     async fn start_new(
         self: &Arc<Self>,
+        workspace: Arc<Path>,
         owner: Owner,
         number: Number,
         command: Command,
     ) -> Result<Arc<Process>, Error> {
-        let slot = self.admit(owner, Some(number), command.id())?;
+        let slot = self.admit(workspace, owner, Some(number), command.id())?;
         self.spawn(slot, &command).await
     }
 
@@ -106,6 +125,7 @@ impl Registry {
     /// Takes a slot for one more process of a chat. If a number is given, only of the chat that has it.
     pub(super) fn admit(
         self: &Arc<Self>,
+        workspace: Arc<Path>,
         owner: Owner,
         number: Option<Number>,
         id: Option<&str>,
@@ -135,6 +155,7 @@ impl Registry {
             confined,
             number,
             owner,
+            workspace,
             taken: true,
             id: id.map(|id| chats.reserve(id)),
             _under_way: under_way,
@@ -147,7 +168,7 @@ impl Registry {
         command: &Command,
     ) -> Result<Arc<Process>, Error> {
         self.note_start();
-        let workdir = workdir::resolve(command.workdir.as_deref(), &self.workspace)?;
+        let workdir = workdir::resolve(command.workdir.as_deref(), &slot.workspace)?;
         let record = Record::new(slot.owner.as_ref(), command, &workdir);
         let output = slot.outputs.output();
         // The store knows the process before it runs: after a crash it is lost, not unknown.
@@ -157,7 +178,7 @@ impl Registry {
             self.keeper.withdraw(record.id).await;
             return Err(Error::Closed);
         }
-        let (spawned, sandbox) = match self.contain(&slot, command, &workdir).await {
+        let (spawned, sandbox) = match self.contain(&slot, command, &record).await {
             Ok(spawned) => spawned,
             Err(error) => {
                 self.keeper.withdraw(record.id).await;
@@ -203,20 +224,25 @@ impl Registry {
         &self,
         slot: &Slot,
         command: &Command,
-        workdir: &Path,
+        record: &Record,
     ) -> Result<(Spawned, Arc<Sandbox>), Error> {
         let shell = self.shell()?;
+        let workdir = record.workdir.as_path();
+        let kept = self.prepare_to_keep(&record.id).await;
         let mut is_first = true;
         loop {
             let owner = slot.owner.as_ref();
             let confined = self
                 .confinement
-                .of_chat(&slot.confined, owner, &command.sandbox)
+                .of_chat(&slot.workspace, &slot.confined, owner, &command.sandbox)
                 .await?;
             let mut env = self
                 .environment
                 .of_command(&command.trace, &command.env, owner);
             env.extend(confined.variables(command));
+            if let (Some(_), Some(directory)) = (&kept, confined.temporary()) {
+                self.note_temporary(&record.id, directory).await;
+            }
             let spawn = Spawn {
                 shell,
                 command: &command.command,
@@ -226,6 +252,7 @@ impl Registry {
                 nice: self.limits.nice,
                 oom_score_adj: self.limits.oom_score_adj,
                 sandbox: &confined.sandbox,
+                kept: kept.as_ref(),
             };
             let spawner = confined.spawner.as_ref();
             match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn).await {
@@ -259,22 +286,37 @@ impl Registry {
         Ok(self.shell.get_or_init(|| found))
     }
 
-    /// Moves a process along to its end in a task.
-    fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: pipe::Receiver) {
+    /// Moves a process along to its end in a task, or until it is left to the next host.
+    pub(super) fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: Output) {
+        let _runtime = self.runtime.enter();
         let (keeper, counts) = (Arc::clone(&self.keeper), Arc::clone(&self.counts));
         let reader = PipeReader::new(output, Arc::clone(&self.pipes));
+        let reader = reader.inspect_err(
+            |error| tracing::error!(process = process.id(), %error, "failed to read output"),
+        );
         let limit = self.limits.output;
+        let moved = Arc::clone(&process);
         let life = async move {
-            let life = Life::new(Arc::clone(&process), watch, reader, limit);
-            let rest = life.finish().await;
-            counts.ended(&process.state());
+            let process = moved;
+            let life = Life::new(Arc::clone(&process), watch, reader.ok(), limit);
+            // A process that was taken over may have outlived its shell already.
+            let rest = if matches!(process.state(), State::Lingering(_)) {
+                Some(life)
+            } else {
+                let rest = life.finish().await;
+                counts.ended(&process.state());
+                if rest.is_some() {
+                    keeper.lingers(&process).await;
+                }
+                rest
+            };
             if let Some(rest) = rest {
-                keeper.lingers(&process).await;
                 rest.outlive().await;
             }
             process.note_over();
             keeper.ended(&process).await;
         };
+        let life = self.until_left(process, life);
         self.lives.spawn_on(life, &self.runtime);
     }
 }

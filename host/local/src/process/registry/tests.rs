@@ -132,7 +132,11 @@ async fn ends_wait_for_starts_that_are_under_way() {
     for whole in [false, true] {
         let setup = Setup::new(Limits::default()).await;
         let registry = &setup.registry;
-        let slot = registry.admit(Some(chat()), None, None).unwrap();
+        let slot = {
+            let workspace = Arc::clone(registry.workspace());
+            registry.admit(workspace, Some(chat()), None, None)
+        }
+        .unwrap();
         assert!(slot.is_wanted());
         let ended = AtomicBool::new(false);
         let end = async {

@@ -22,6 +22,7 @@ impl Registry {
             let Some(registry) = registry.upgrade() else {
                 return;
             };
+            registry.resume_adopted();
             registry.tidy_up().await;
         }
     }

@@ -1,5 +1,6 @@
 //! The saved outputs of one chat.
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,6 +80,27 @@ impl ChatOutputs {
             let mut ledger = store.ledger();
             ledger.add(id, self.id, length, || Arc::clone(&output));
             ledger.close(id, last_byte.unwrap_or(SystemTime::UNIX_EPOCH));
+        }
+        Ok(output)
+    }
+
+    /// Returns an output of an earlier run that goes on, and counts it in the quotas. Blocks on the disk. Resume a file once only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ChatOutputs::reopen`].
+    pub(crate) fn resume(self: &Arc<Self>, file: &str) -> io::Result<Arc<SavedOutput>> {
+        Files::check_name(file)?;
+        let open = self.files.open_to_write(&self.name, file)?;
+        let metadata = open.as_ref().map(File::metadata).transpose()?;
+        let length = metadata.map_or(0, |metadata| metadata.len());
+        let store = self.store();
+        let id = store.as_ref().map_or(0, |store| store.next_id());
+        let output = SavedOutput::resumed(Arc::clone(self), id, file.to_owned(), length, open);
+        let output = Arc::new(output);
+        if let Some(store) = store {
+            let ledger = || Arc::clone(&output);
+            store.ledger().add(id, self.id, length, ledger);
         }
         Ok(output)
     }

@@ -76,6 +76,20 @@ impl Files {
         }
     }
 
+    /// Opens a file for writing; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Files::open_again`].
+    pub(super) fn open_to_write(&self, chat: &str, name: &str) -> io::Result<Option<File>> {
+        match self.directory(chat)? {
+            Some(directory) if directory.inode(name)?.is_some() => {
+                directory.update_file(name).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// Removes a file. That there is none is no error.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! One saved output: its state, and the operations on it.
 
+use std::fs::File;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
@@ -45,6 +46,33 @@ impl SavedOutput {
         Self {
             state: Mutex::new(state),
             ..Self::new(chat, id, name)
+        }
+    }
+
+    pub(super) fn resumed(
+        chat: Arc<ChatOutputs>,
+        id: u64,
+        name: String,
+        length: u64,
+        file: Option<File>,
+    ) -> Self {
+        let state = State {
+            accepted: length,
+            written: length,
+            file: file.map(Arc::new),
+            ..State::default()
+        };
+        Self {
+            state: Mutex::new(state),
+            ..Self::new(chat, id, name)
+        }
+    }
+
+    /// Stops saving, because bytes are missing that come next. Nothing more is accepted.
+    pub(crate) fn stop(&self) {
+        let mut state = self.state();
+        if state.end.is_none() {
+            state.end = Some(End::Limit);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The events that the spawner and supervisors wait for: messages, and the ends of children.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -35,13 +35,13 @@ impl Events {
         Ok(Self { epoll, children })
     }
 
-    /// Waits for messages on a socket as well.
-    pub(super) fn listen_to(&self, socket: &OwnedFd) -> io::Result<()> {
+    /// Waits for messages on a socket, or the bytes of a pipe, as well.
+    pub(super) fn listen_to(&self, socket: impl AsFd) -> io::Result<()> {
         let readable = EpollEvent::new(EpollFlags::EPOLLIN, SOCKET);
         Ok(self.epoll.add(socket.as_fd(), readable)?)
     }
 
-    /// Waits for a message, the end of a child, or the timeout. Returns whether the socket may be readable.
+    /// Waits for a message, the end of a child, or the timeout. Returns whether a socket or pipe may be readable.
     pub(super) fn wait(&self, timeout: EpollTimeout) -> bool {
         let mut events = [EpollEvent::empty(); 2];
         let readable = match self.epoll.wait(&mut events, timeout) {
@@ -60,7 +60,7 @@ impl Events {
     }
 
     /// Stops waiting for messages on the socket. Call it before the socket is closed: a child just forked may have it open, too.
-    pub(super) fn forget(&self, socket: &OwnedFd) {
+    pub(super) fn forget(&self, socket: impl AsFd) {
         _ = self.epoll.delete(socket.as_fd());
     }
 }

@@ -12,6 +12,7 @@ use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
 use crate::process::contain::sys::{self, Side};
+use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::Request;
 use toolhost_sandbox::Recipe;
 
@@ -36,13 +37,13 @@ struct Prepared {
     script: Option<OwnedFd>,
 }
 
-/// Starts the shell of a request and returns once it has executed, or could not.
+/// Starts the shell of a request and returns once it has executed, or could not. Also returns the terms of a kept command.
 pub(super) fn start(
     request: OwnedFd,
     ruleset: Option<OwnedFd>,
     [output, stdin]: [&OwnedFd; 2],
     cgroup: Option<&OwnedFd>,
-) -> io::Result<Pid> {
+) -> io::Result<(Pid, Option<Terms>)> {
     let prepared = Prepared::read(request, ruleset)?;
     let (mut failure, failing) = io::pipe()?;
     // This closes the original: otherwise the pipe would never end.
@@ -82,7 +83,7 @@ pub(super) fn start(
     let mut errno = Vec::new();
     _ = failure.read_to_end(&mut errno);
     match errno.first_chunk() {
-        None => Ok(pid),
+        None => Ok((pid, prepared.request.kept)),
         Some(errno) => {
             _ = nix::sys::wait::waitpid(pid, None);
             Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
@@ -102,6 +103,7 @@ pub(super) fn warm_up() {
         env: std::iter::repeat_with(variable).take(32).collect(),
         nice: 0,
         oom_score_adj: 0,
+        kept: None,
         sandbox: Recipe::sample(),
     };
     let prepared = sys::in_memory(&request.encode()).and_then(|file| Prepared::read(file, None));

@@ -9,11 +9,14 @@ use std::os::unix::net::UnixStream;
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
 
-use super::start::Start;
+use super::start::{Attached, Start};
 use super::{shell, supervisor};
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::{FRAME, Frame};
 use toolhost_state::own_limits::OwnLimits;
+
+/// The exit code of a spare supervisor that got no command.
+pub(super) const UNUSED: i32 = 2;
 
 /// Forks a spare supervisor, and sends its control socket to the host. It ends when the host closes that socket. `limits` are those
 /// that its command begins with.
@@ -48,14 +51,23 @@ fn wait(control: OwnedFd, limits: &OwnLimits) -> ! {
     // Look at the message without its descriptors first: another command may have lowered the limits of this process meanwhile.
     if recv(control.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
         // The host does not need this supervisor, or has ended.
-        sys::exit(0);
+        sys::exit(UNUSED);
     }
     limits.restore();
     let mut frame = [0; FRAME];
     let received = sys::receive_waiting(control.as_fd(), &mut frame);
     if let Ok((FRAME, fds)) = received
-        && let Ok(Frame::Start { cgroup, ruleset }) = Frame::decode(frame)
-        && let Some(start) = Start::new(control, fds, cgroup, ruleset)
+        && let Ok(Frame::Start {
+            cgroup,
+            ruleset,
+            kept,
+        }) = Frame::decode(frame)
+        && let attached = (Attached {
+            cgroup,
+            ruleset,
+            kept,
+        })
+        && let Some(start) = Start::new(control, fds, attached)
     {
         supervisor::run(prepared, start)
     }

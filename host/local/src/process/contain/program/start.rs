@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
+use crate::process::contain::kept::Descriptors;
 use crate::process::contain::sys;
 use crate::process::contain::wire::Frame;
 
@@ -15,38 +16,48 @@ pub(super) struct Start {
     pub(super) stdin: OwnedFd,
     pub(super) cgroup: Option<OwnedFd>,
     pub(super) ruleset: Option<OwnedFd>,
+    pub(super) kept: Option<Descriptors>,
+}
+
+/// Which descriptors come with [`Frame::Start`] besides those of every command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attached {
+    pub(super) cgroup: bool,
+    pub(super) ruleset: bool,
+    pub(super) kept: bool,
 }
 
 impl Start {
     /// Takes the descriptors that came with a message, the control socket first.
-    pub(super) fn from_descriptors(
-        mut fds: Vec<OwnedFd>,
-        cgroup: bool,
-        ruleset: bool,
-    ) -> Option<Self> {
+    pub(super) fn from_descriptors(mut fds: Vec<OwnedFd>, attached: Attached) -> Option<Self> {
         if fds.is_empty() {
             return None;
         }
         let control = fds.remove(0);
-        Self::new(control, fds, cgroup, ruleset)
+        Self::new(control, fds, attached)
     }
 
     /// Takes the descriptors that came with a message. If some are missing, this process may have no more of them, and the host is
     /// told so.
-    pub(super) fn new(
-        control: OwnedFd,
-        fds: Vec<OwnedFd>,
-        cgroup: bool,
-        ruleset: bool,
-    ) -> Option<Self> {
+    pub(super) fn new(control: OwnedFd, fds: Vec<OwnedFd>, attached: Attached) -> Option<Self> {
+        let Attached {
+            cgroup,
+            ruleset,
+            kept,
+        } = attached;
         let mut fds = fds.into_iter();
         let rest = (|| {
             let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
             let ruleset = if ruleset { Some(fds.next()?) } else { None };
-            Some((request, output, stdin, cgroup, ruleset))
+            let kept = if kept {
+                Some(Descriptors::take(&mut fds)?)
+            } else {
+                None
+            };
+            Some((request, output, stdin, cgroup, ruleset, kept))
         })();
-        let Some((request, output, stdin, cgroup, ruleset)) = rest else {
+        let Some((request, output, stdin, cgroup, ruleset, kept)) = rest else {
             let errno = Errno::EMFILE as i32;
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
             return None;
@@ -58,6 +69,7 @@ impl Start {
             stdin,
             cgroup,
             ruleset,
+            kept,
         })
     }
 
@@ -65,6 +77,8 @@ impl Start {
     pub(super) fn descriptors(&self) -> Vec<RawFd> {
         let fds = [&self.control, &self.request, &self.output, &self.stdin];
         let fds = fds.into_iter().chain(&self.cgroup).chain(&self.ruleset);
+        let kept = self.kept.iter().flat_map(Descriptors::all);
+        let fds = fds.chain(kept);
         fds.map(AsRawFd::as_raw_fd).collect()
     }
 }

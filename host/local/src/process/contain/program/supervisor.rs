@@ -1,7 +1,8 @@
 //! The supervisor of one command: starts its shell, tells the host how it ended, and ends the whole command when asked to.
 //!
 //! It is a subreaper in a session of its own, so that all processes of the command stay below it, and it blocks every signal
-//! that can be blocked. When its socket closes, the host has ended, and the supervisor ends the command.
+//! that can be blocked. When its socket closes, the host has ended, and the supervisor ends the command, unless the command is kept: then
+//! the supervisor waits for the next host.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,13 +14,15 @@ use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
 use super::events::Events;
-use super::shell;
+use super::holding::{Holding, Met};
 use super::start::Start;
+use super::{shell, until};
 use crate::process::contain::cgroup::Killer;
 use crate::process::contain::own_children::OwnChildren;
 use crate::process::contain::sys;
 use crate::process::contain::tree::{ROUND_MS, Tree};
 use crate::process::contain::wire::{FRAME, Frame, Frames};
+use toolhost_state::own_limits::OwnLimits;
 
 /// The time between SIGTERM and SIGKILL when the host is gone.
 const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
@@ -27,6 +30,10 @@ const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
 struct Supervisor {
     own: OwnChildren,
     shell: Pid,
+    /// The frame that says that the shell runs, until it is sent.
+    started: Option<Frame>,
+    /// The write end of the output, until that is sent: the host is not woken before by the end of the output of a short command.
+    output: Option<OwnedFd>,
     /// `None` once the host is gone.
     host: Option<OwnedFd>,
     frames: Frames,
@@ -35,7 +42,15 @@ struct Supervisor {
     /// The frame that told the host how the shell ended.
     exited: Option<Frame>,
     ending: Ending,
+    /// The parts that keep the command when the host is gone; `None` if it ends then.
+    holding: Option<Holding>,
 }
+
+/// How long the host is not told that the shell runs, in milliseconds. A command that ends sooner is told of in one message.
+const SOON_MS: u16 = 2;
+
+/// The number added to the niceness of a supervisor that has nothing left to do.
+const LINGERS_BELOW: i32 = 10;
 
 /// The most messages of the host that are taken together.
 const MOST_AT_ONCE: usize = 256;
@@ -83,7 +98,10 @@ pub(super) fn run_new(start: Start) -> ! {
 /// Runs as the supervisor of one command until no process of the command is left. The host is told if this process was not prepared.
 pub(super) fn run(prepared: io::Result<Prepared>, start: Start) -> ! {
     match Supervisor::begin(prepared, start) {
-        Ok(mut supervisor) => supervisor.work(),
+        Ok(mut supervisor) => {
+            supervisor.work();
+            supervisor.linger();
+        }
         // The host was told.
         Err(()) => sys::exit(0),
     }
@@ -99,6 +117,7 @@ impl Supervisor {
             stdin,
             cgroup,
             ruleset,
+            kept,
         } = start;
         let begun = (|| {
             _ = nix::sys::prctl::set_name(c"toolhost-super");
@@ -109,45 +128,50 @@ impl Supervisor {
             if sys::is_closed(control.as_fd()) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
-            let shell = shell::start(request, ruleset, [&output, &stdin], cgroup.as_ref())?;
-            Ok::<_, io::Error>((events, own, killer.transpose()?, shell))
+            let limits = kept.is_some().then(OwnLimits::read);
+            let (shell, terms) =
+                shell::start(request, ruleset, [&output, &stdin], cgroup.as_ref())?;
+            Ok::<_, io::Error>((events, own, killer.transpose()?, shell, terms.zip(limits)))
         })();
-        let (events, own, cgroup, shell) = begun.map_err(|error| {
+        let (events, own, killer, shell, terms) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
-        // Only the command keeps them open from now on: otherwise its output would not end before this process does.
-        drop((output, stdin));
-        let mut supervisor = Self {
+        drop(stdin);
+        let started = started(&own, shell);
+        let holding = terms.zip(kept);
+        Ok(Self {
             own,
             shell,
+            started: Some(started),
+            output: Some(output),
             host: Some(control),
             frames: Frames::default(),
             events,
-            cgroup,
+            cgroup: killer,
             exited: None,
             ending: Ending::No,
-        };
-        supervisor.tell(Frame::Started {
-            supervisor: supervisor.own.pid(),
-            shell: shell.as_raw(),
-        });
-        Ok(supervisor)
+            holding: holding.map(|((terms, limits), fds)| Holding::new(terms, fds, cgroup, limits)),
+        })
     }
 
     fn work(&mut self) {
+        if self.events.wait(EpollTimeout::from(SOON_MS)) {
+            self.listen();
+        }
         while !self.look() {
-            let timeout = match self.ending {
-                Ending::No => EpollTimeout::NONE,
-                Ending::At(moment) => {
-                    let left = moment.saturating_duration_since(Instant::now());
-                    EpollTimeout::try_from(left + Duration::from_millis(1))
-                        .unwrap_or(EpollTimeout::MAX)
-                }
-                Ending::Killing(pause) => EpollTimeout::from(pause),
+            let held = self.holding.as_ref().and_then(Holding::next);
+            let timeout = match (self.ending, held) {
+                (Ending::No, None) => EpollTimeout::NONE,
+                (Ending::No, Some(moment)) => until(moment),
+                (Ending::At(moment), held) => until(held.map_or(moment, |held| held.min(moment))),
+                (Ending::Killing(pause), _) => EpollTimeout::from(pause),
             };
-            if self.events.wait(timeout) {
+            if self.events.wait(timeout) || held.is_some() {
                 self.listen();
+            }
+            if self.ending == Ending::No && self.holding.as_ref().is_some_and(Holding::is_over) {
+                self.end_without_host();
             }
             match self.ending {
                 Ending::At(moment) if Instant::now() >= moment => self.kill(ROUND_MS.0),
@@ -157,23 +181,22 @@ impl Supervisor {
         }
     }
 
-    /// Tells the host how the shell ended, reaps orphans, and returns whether nothing is left.
+    /// Tells the host that the shell runs and how it ended, reaps orphans, and returns whether nothing is left.
     fn look(&mut self) -> bool {
         let mut frames = Vec::new();
         if self.exited.is_none() {
             self.exited = self.exit_of_shell();
-            frames.extend(self.exited.into_iter().flat_map(Frame::encode));
+            frames.extend(self.exited);
         }
         let alone = self.reap_orphans() == 0 && self.exited.is_some();
         let gone = alone && self.reap_shell();
         if gone {
-            frames.extend(Frame::Gone.encode());
+            frames.push(Frame::Gone);
         }
-        if !frames.is_empty()
-            && let Some(host) = &self.host
-        {
-            _ = sys::send(host.as_fd(), &frames, &[]);
+        if let Some(holding) = &mut self.holding {
+            holding.note_end(&frames);
         }
+        self.tell(&frames);
         if alone && !gone {
             // Children that the list does not name are left, which should be impossible. The spawner kills them.
             sys::exit(1);
@@ -217,7 +240,7 @@ impl Supervisor {
     /// Takes the messages of the host.
     fn listen(&mut self) {
         let Some(host) = &self.host else {
-            return;
+            return self.meet();
         };
         let mut buffer = [0; MOST_AT_ONCE * FRAME];
         match sys::receive(host.as_fd(), &mut buffer) {
@@ -239,10 +262,37 @@ impl Supervisor {
             _ => {
                 self.events.forget(host);
                 self.host = None;
-                if self.ending == Ending::No {
-                    self.signal(Signal::SIGTERM);
-                    self.ending = Ending::At(Instant::now() + GRACE_WITHOUT_HOST);
+                match &mut self.holding {
+                    Some(holding) => holding.begin(&self.events),
+                    None => self.end_without_host(),
                 }
+            }
+        }
+    }
+
+    fn end_without_host(&mut self) {
+        if self.ending == Ending::No {
+            self.signal(Signal::SIGTERM);
+            self.ending = Ending::At(Instant::now() + GRACE_WITHOUT_HOST);
+        }
+    }
+
+    /// Hands the command over to the next host if there is one.
+    fn meet(&mut self) {
+        let Some(holding) = &mut self.holding else {
+            return;
+        };
+        match holding.look(&self.events) {
+            Met::Nobody => {}
+            Met::Stranger => self.end_without_host(),
+            Met::Host(socket) => {
+                // If that fails, this process never learns that the host is gone. The next look at the socket would tell.
+                _ = self.events.listen_to(&socket);
+                self.frames = Frames::default();
+                self.host = Some(socket);
+                self.started = Some(started(&self.own, self.shell));
+                let exited: Vec<_> = self.exited.into_iter().collect();
+                self.tell(&exited);
             }
         }
     }
@@ -255,12 +305,26 @@ impl Supervisor {
                 }
             }
             Frame::Kill => {
-                self.tell(Frame::Killing);
+                self.tell(&[Frame::Killing]);
                 if !matches!(self.ending, Ending::Killing(_)) {
                     self.kill(ROUND_MS.0);
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Waits until the host has closed its end, and then lets others run first: the end of a process takes the processor for as long as
+    /// all that the host has still to do for the caller of a short command.
+    ///
+    /// The host may have ended before it had read all output of a kept command.
+    fn linger(mut self) {
+        if let Some(host) = &self.host {
+            _ = rustix::process::nice(LINGERS_BELOW);
+            while let Ok((1.., _)) = sys::receive_waiting(host.as_fd(), &mut [0; FRAME]) {}
+        }
+        if let Some(holding) = &mut self.holding {
+            holding.finish(&self.events);
         }
     }
 
@@ -277,10 +341,25 @@ impl Supervisor {
         Tree::below_own(&self.own).kill();
     }
 
-    fn tell(&mut self, frame: Frame) {
-        if let Some(host) = &self.host {
-            _ = sys::send(host.as_fd(), &frame.encode(), &[]);
+    /// Sends the host these frames, after the one that says that the shell runs.
+    fn tell(&mut self, frames: &[Frame]) {
+        self.output = None;
+        let started = self.started.take();
+        let frames = started.iter().chain(frames).copied();
+        let bytes: Vec<u8> = frames.flat_map(Frame::encode).collect();
+        if !bytes.is_empty()
+            && let Some(host) = &self.host
+        {
+            _ = sys::send(host.as_fd(), &bytes, &[]);
         }
+    }
+}
+
+/// Returns the frame that says that the shell runs.
+fn started(own: &OwnChildren, shell: Pid) -> Frame {
+    Frame::Started {
+        supervisor: own.pid(),
+        shell: shell.as_raw(),
     }
 }
 

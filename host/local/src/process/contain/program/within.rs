@@ -20,18 +20,18 @@ use toolhost_state::own_limits::OwnLimits;
 
 /// Starts the spawner of a chat with the descriptors of [`Frame::Enter`]. Returns its process id. If it cannot be started, reports that to
 /// the host and returns `None`.
-pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits) -> Option<Pid> {
+pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits, keeps: bool) -> Option<Pid> {
     let mut fds = fds.into_iter();
     let socket = fds.next()?;
     let started = match fds.next() {
-        Some(view) => fork(&socket, view, limits),
+        Some(view) => fork(&socket, view, limits, keeps),
         None => Err(Errno::EMFILE.into()),
     };
     let started = started.inspect_err(|error| refuse(&socket, error, &error.to_string()));
     started.ok()
 }
 
-fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> {
+fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits, keeps: bool) -> io::Result<Pid> {
     let mut bytes = Vec::new();
     File::from(view).read_to_end(&mut bytes)?;
     let view = View::decode(&bytes)?;
@@ -39,7 +39,7 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> 
     match sys::fork_into(view.namespaces())? {
         Side::Child => {
             drop(ours);
-            run(socket, &view, theirs, limits)
+            run(socket, &view, theirs, limits, keeps)
         }
         Side::Parent(pid) => {
             drop(theirs);
@@ -57,14 +57,15 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits) -> io::Result<Pid> 
     }
 }
 
-/// Runs in the new namespaces until the host and all supervisors are gone.
-fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits) -> ! {
+/// Runs in the new namespaces, whose commands are kept if `keeps` is set, until the host and all supervisors are gone.
+fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits, keeps: bool) -> ! {
     let spawner = match begin(socket, view, parent) {
         Ok(()) => socket.try_clone().and_then(|own| {
             // Close the descriptors of the host's spawner directly. Their owners still exist, but this process never uses them again.
             sys::close_all_but(&[own.as_raw_fd()])?;
             // There may be thousands of chats in which nothing happens.
-            Spawner::new(own, limits.clone(), 0)
+            let spawner = Spawner::new(own, limits.clone(), 0)?;
+            Ok(Spawner { keeps, ..spawner })
         }),
         Err(()) => sys::exit(1),
     };

@@ -22,6 +22,8 @@ pub(super) struct Running {
     pub(super) socket: UnixStream,
     /// Taken only at the end.
     process: Option<Process>,
+    /// Whether its first message was read.
+    is_ready: bool,
     /// Cancelled when the host notices the end of the process.
     pub(super) ended: CancellationToken,
     /// Cancelled when another spawner took its place.
@@ -37,8 +39,15 @@ enum Process {
 }
 
 impl Running {
-    /// Starts the spawner of the host.
+    /// Starts the spawner of the host, and waits until it runs.
     pub(super) fn start(program: &Path) -> io::Result<Self> {
+        let mut running = Self::launch(program)?;
+        running.wait_until_ready(program)?;
+        Ok(running)
+    }
+
+    /// Starts the spawner of the host.
+    pub(super) fn launch(program: &Path) -> io::Result<Self> {
         let (socket, theirs) = UnixStream::pair()?;
         #[expect(
             clippy::disallowed_methods,
@@ -53,12 +62,26 @@ impl Running {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()?;
-        let mut running = Self::new(socket, Process::Own(child));
-        running.socket.set_read_timeout(Some(PATIENCE))?;
-        match read_frame(&running.socket) {
-            Ok(Frame::Ready) => Ok(running),
+        socket.set_read_timeout(Some(PATIENCE))?;
+        let running = Self::new(socket, Process::Own(child));
+        Ok(Self {
+            is_ready: false,
+            ..running
+        })
+    }
+
+    /// Waits for the first message of the spawner of the host.
+    pub(super) fn wait_until_ready(&mut self, program: &Path) -> io::Result<()> {
+        if self.is_ready {
+            return Ok(());
+        }
+        match read_frame(&self.socket) {
+            Ok(Frame::Ready) => {
+                self.is_ready = true;
+                Ok(())
+            }
             answer => {
-                running.kill();
+                self.kill();
                 let why = answer.err().map_or_else(
                     || "it answered something else".to_owned(),
                     |error| error.to_string(),
@@ -111,6 +134,7 @@ impl Running {
         Self {
             socket,
             process: Some(process),
+            is_ready: true,
             ended: CancellationToken::new(),
             retired: CancellationToken::new(),
         }

@@ -15,6 +15,7 @@ use super::running::read_frame;
 use super::spares::{Origin, watched};
 use super::{PATIENCE, Spawner};
 use crate::process::contain::cgroup::Leaf;
+use crate::process::contain::kept::Descriptors;
 use crate::process::contain::supervised::{self, Supervised};
 use crate::process::contain::sys;
 use crate::process::contain::values::{Spawn, Streams};
@@ -42,6 +43,7 @@ struct Attached {
     streams: Streams,
     leaf: Option<Leaf>,
     sandbox: Arc<Sandbox>,
+    kept: Option<Descriptors>,
 }
 
 impl Attached {
@@ -49,6 +51,7 @@ impl Attached {
         Frame::Start {
             cgroup: self.leaf.is_some(),
             ruleset: self.sandbox.descriptors().next().is_some(),
+            kept: self.kept.is_some(),
         }
     }
 
@@ -56,10 +59,13 @@ impl Attached {
         let Streams { output, stdin } = &self.streams;
         let fixed = [self.request.as_fd(), output.as_fd(), stdin.as_fd()];
         let leaf = self.leaf.as_ref().map(AsFd::as_fd);
+        let kept = self.kept.iter().flat_map(Descriptors::all);
+        let kept = kept.map(AsFd::as_fd);
         fixed
             .into_iter()
             .chain(leaf)
             .chain(self.sandbox.descriptors())
+            .chain(kept)
     }
 
     /// Sends the message to a spare supervisor.
@@ -76,12 +82,14 @@ impl Spawner {
         &self,
         spawn: &Spawn<'_>,
         streams: Streams,
+        kept: Option<Descriptors>,
     ) -> io::Result<(Supervised, supervised::Watch)> {
         let attached = Attached {
             request: sys::in_memory(&request(spawn)?.encode())?,
             streams,
             leaf: self.leaf(),
             sandbox: Arc::clone(spawn.sandbox),
+            kept,
         };
         let is_of_chat = self.inner.program.is_none();
         let (passed, attached) = match self.pass(&attached) {
@@ -90,7 +98,7 @@ impl Spawner {
         };
         let leaf = attached.leaf;
         // Otherwise the output would not end before this process does.
-        drop((attached.request, attached.streams));
+        drop((attached.request, attached.streams, attached.kept));
         let socket = Arc::new(passed.control);
         let supervised = Supervised::new(Arc::clone(&socket), passed.spawner, is_of_chat, leaf);
         let mut watch = supervised::Watch::new(socket, passed.spawner_ended);
@@ -99,7 +107,10 @@ impl Spawner {
         if let Ok(started) = timeout(PATIENCE, watch.started(&supervised)).await {
             started?;
         }
-        if let Some((supervisor, origin)) = passed.spare {
+        // Most commands have ended by now. The spawner sees that their supervisors end.
+        if let Some((supervisor, origin)) = passed.spare
+            && !watch.has_end()
+        {
             origin.note_taken(supervisor);
         }
         Ok((supervised, watch))
@@ -194,6 +205,7 @@ fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
         env: env.collect::<Result<_, _>>()?,
         nice: spawn.nice,
         oom_score_adj: spawn.oom_score_adj,
+        kept: spawn.kept.map(|kept| kept.terms),
         sandbox: spawn.sandbox.encode(),
     })
 }

@@ -1,4 +1,4 @@
-//! Removal of directories that commands made, which can have any depth and any mode.
+//! Removal of directories in which commands wrote, which can have any depth and any mode.
 
 use std::fs::{self, DirEntry, Permissions};
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use std::path::Path;
 ///
 /// `std::fs::remove_dir_all` needs a descriptor and a stack frame for each level, so on a deep directory it could fail or crash the host.
 /// This function moves every subdirectory to the top before it removes the files in it. It follows no links.
-pub(super) fn remove(directory: &Path) -> io::Result<()> {
+pub(crate) fn remove(directory: &Path) -> io::Result<()> {
     open_up(directory)?;
     let mut moved = 0;
     loop {
@@ -66,7 +66,7 @@ fn move_to(directory: &Path, top: &Path, moved: &mut u64) -> io::Result<()> {
 }
 
 /// Gives this user all rights to a directory.
-fn open_up(directory: &Path) -> io::Result<()> {
+pub(crate) fn open_up(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(0o700))
 }
 

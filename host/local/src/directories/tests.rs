@@ -1,0 +1,142 @@
+//! Tests of the provider of directories.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use toolhost_store::HostState;
+
+use super::*;
+use crate::files;
+use crate::process::Config;
+
+/// The default workspace, and a root beside it.
+pub(super) async fn local(base: &Path, roots: Vec<PathBuf>) -> Arc<Local> {
+    let workspace = base.join("work");
+    fs::create_dir_all(&workspace).unwrap();
+    let state = HostState::temporary(base).unwrap();
+    let files = files::Config {
+        roots,
+        ..files::Config::new(&workspace)
+    };
+    Arc::new(
+        Local::open(Config::new(workspace), files, &state)
+            .await
+            .unwrap(),
+    )
+}
+
+pub(super) fn claim(root: &Path) -> Result<ClaimedDirectories, OpenDirectoriesError> {
+    ClaimedDirectories::claim(DirectoriesConfig {
+        root: root.to_path_buf(),
+        ..DirectoriesConfig::default()
+    })
+}
+
+pub(super) fn name(text: &str) -> WorkspaceName {
+    text.parse().unwrap()
+}
+
+#[tokio::test]
+async fn a_root_that_others_can_change_or_use_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let root = base.path().join("deep/root");
+    let claimed = claim(&root).unwrap();
+    let second = claim(&root).unwrap_err();
+    assert!(
+        matches!(second, OpenDirectoriesError::Locked { .. }),
+        "{second}"
+    );
+    drop(claimed);
+    fs::set_permissions(&root, PermissionsExt::from_mode(0o777)).unwrap();
+    let shared = claim(&root).unwrap_err();
+    assert!(
+        matches!(shared, OpenDirectoriesError::Shared { .. }),
+        "{shared}"
+    );
+    fs::set_permissions(&root, PermissionsExt::from_mode(0o700)).unwrap();
+    for further in [base.path().join("deep"), root.join("w")] {
+        fs::create_dir_all(&further).unwrap();
+        let local = local(base.path(), vec![further]).await;
+        let reachable = claim(&root).unwrap().offer(local).unwrap_err();
+        assert!(
+            matches!(reachable, OpenDirectoriesError::Reachable { .. }),
+            "{reachable}"
+        );
+    }
+    let file = base.path().join("file");
+    fs::write(&file, "").unwrap();
+    let unusable = claim(&file).unwrap_err();
+    assert!(
+        matches!(unusable, OpenDirectoriesError::Unusable { .. }),
+        "{unusable}"
+    );
+}
+
+#[tokio::test]
+async fn a_directory_is_made_once_and_removed_with_everything_in_it() {
+    let base = tempfile::tempdir().unwrap();
+    let (root, outside) = (base.path().join("root"), base.path().join("outside"));
+    fs::create_dir(&outside).unwrap();
+    fs::write(outside.join("kept"), "").unwrap();
+    let local = local(base.path(), Vec::new()).await;
+    let directories = claim(&root).unwrap().offer(local).unwrap();
+    let (web, spec) = (name("a/web"), Spec::default());
+    let opened = directories.open(&web, &spec).await.unwrap();
+    let path = root.canonicalize().unwrap().join("a+web");
+    assert_eq!(opened.workspace.root(), path);
+    fs::write(path.join("file"), "").unwrap();
+    symlink(&outside, path.join("link")).unwrap();
+    fs::create_dir(path.join("closed")).unwrap();
+    fs::set_permissions(path.join("closed"), PermissionsExt::from_mode(0o0)).unwrap();
+    directories.open(&web, &spec).await.unwrap();
+    assert!(path.join("file").exists(), "it was not made again");
+    directories.remove(&web, &spec).await.unwrap();
+    directories.remove(&web, &spec).await.unwrap();
+    let left: Vec<_> = fs::read_dir(&root)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
+    assert_eq!(left, ["+lock"]);
+    assert!(outside.join("kept").exists());
+}
+
+#[tokio::test]
+async fn a_template_is_copied_as_it_is() {
+    let base = tempfile::tempdir().unwrap();
+    let template = base.path().join("template");
+    fs::create_dir_all(template.join("bin")).unwrap();
+    fs::write(template.join("bin/run"), "#!/bin/sh\n").unwrap();
+    fs::set_permissions(template.join("bin/run"), PermissionsExt::from_mode(0o750)).unwrap();
+    symlink("bin/run", template.join("link")).unwrap();
+    let pipe = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        template.join("pipe"),
+        rustix::fs::FileType::Fifo,
+        pipe,
+        0,
+    )
+    .unwrap();
+    let config = DirectoriesConfig {
+        root: base.path().join("root"),
+        templates: [("t".to_owned(), template)].into(),
+    };
+    let local = local(base.path(), Vec::new()).await;
+    let directories = ClaimedDirectories::claim(config)
+        .unwrap()
+        .offer(local)
+        .unwrap();
+    let spec = Spec::Directory(DirectorySpec {
+        template: Some("t".into()),
+        ..DirectorySpec::default()
+    });
+    let opened = directories.open(&name("w"), &spec).await.unwrap();
+    let root = opened.workspace.root().to_path_buf();
+    let run = fs::metadata(root.join("bin/run")).unwrap();
+    assert_eq!(run.permissions().mode() & 0o777, 0o750);
+    assert_eq!(
+        fs::read_link(root.join("link")).unwrap(),
+        Path::new("bin/run")
+    );
+    assert!(!root.join("pipe").exists());
+}

@@ -1,0 +1,74 @@
+//! Kept commands: they outlive their host, and the next host of the same state directory takes them over.
+//!
+//! The supervisor of a kept command holds on when its host is gone. It listens on a socket in the state directory. A host that connects
+//! to it gets the control channel, the read end of the output, and the spool.
+//!
+//! No byte of the output is lost or doubled, however a host ends. The reader of the pipe moves bytes into the spool with `splice`, which
+//! takes exactly those bytes from the pipe that it adds to the file. So the length of the spool is always the number of bytes that were
+//! read, and nothing else counts them. While there is a host, the host is the reader; otherwise, the supervisor is.
+//!
+//! The supervisor writes the end of the command into a file, because a host can be killed before it has read the message.
+
+mod greeting;
+mod place;
+mod spool;
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use super::terms::Terms;
+
+pub(super) use greeting::{Answer, Greeting};
+pub(in crate::process) use place::Place;
+pub(super) use place::is_id;
+pub(in crate::process) use spool::{Moved, Spool};
+
+/// The descriptors that the supervisor of a kept command needs besides those of any command.
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    pub(super) listener: OwnedFd,
+    pub(super) spool: OwnedFd,
+    pub(super) end: OwnedFd,
+    /// The read end of the output.
+    pub(super) pipe: OwnedFd,
+}
+
+impl Descriptors {
+    /// How many these are.
+    pub(super) const COUNT: usize = 4;
+
+    /// Takes them in the order of [`Descriptors::all`].
+    pub(super) fn take(fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
+        Some(Self {
+            listener: fds.next()?,
+            spool: fds.next()?,
+            end: fds.next()?,
+            pipe: fds.next()?,
+        })
+    }
+
+    pub(super) fn all(&self) -> [&OwnedFd; Self::COUNT] {
+        [&self.listener, &self.spool, &self.end, &self.pipe]
+    }
+}
+
+/// The parts of a kept command that are made before it starts.
+#[derive(Debug)]
+pub(in crate::process) struct Preparation {
+    pub(super) terms: Terms,
+    pub(super) listener: OwnedFd,
+    pub(super) spool: Spool,
+    pub(super) end: OwnedFd,
+}
+
+impl Preparation {
+    /// Returns what the supervisor gets: these parts, and the read end of the output.
+    pub(super) fn descriptors(&self, pipe: BorrowedFd<'_>) -> io::Result<Descriptors> {
+        Ok(Descriptors {
+            listener: self.listener.try_clone()?,
+            spool: self.spool.descriptor()?,
+            end: self.end.try_clone()?,
+            pipe: pipe.try_clone_to_owned()?,
+        })
+    }
+}

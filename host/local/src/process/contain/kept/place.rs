@@ -1,0 +1,188 @@
+//! The directory of kept commands in the state directory: its files, and their names.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::readlinkat;
+use nix::unistd::symlinkat;
+use toolhost_state::state_dir::StateDir;
+use uuid::Uuid;
+
+use super::{Preparation, Spool};
+use crate::process::contain::terms::{KEY, Key, Terms};
+
+/// The name of the directory, within the state directory.
+const DIRECTORY: &str = "kept";
+
+/// The file with the secret of all commands.
+const SECRET: &str = "key";
+
+/// The ends of the names of the files of a command: its socket, its spool, its end, and a link to its temporary directory.
+const SOCKET: &str = "socket";
+const SPOOL: &str = "output";
+const END: &str = "end";
+const TEMPORARY: &str = "temporary";
+
+/// The directory in which hosts leave what the next one needs to take their commands over. Its owner alone can use it. Everything here
+/// blocks on the disk.
+#[derive(Debug)]
+pub(in crate::process) struct Place {
+    directory: StateDir,
+    key: Key,
+}
+
+impl Place {
+    /// Opens the directory, or makes it.
+    pub(in crate::process) fn open(state: &Path) -> io::Result<Self> {
+        let state = StateDir::open(state).map_err(io::Error::other)?;
+        let directory = state.subdirectory(DIRECTORY).map_err(io::Error::other)?;
+        Self::within(directory)
+    }
+
+    /// Opens the directory; `None` if no host has ever kept a command in this state directory.
+    pub(in crate::process) fn existing(state: &Path) -> io::Result<Option<Self>> {
+        let state = StateDir::open(state).map_err(io::Error::other)?;
+        let directory = state.existing_subdirectory(DIRECTORY);
+        let directory = directory.map_err(io::Error::other)?;
+        directory.map(Self::within).transpose()
+    }
+
+    fn within(directory: StateDir) -> io::Result<Self> {
+        let read = || directory.read(SECRET, KEY as u64);
+        let key = match read()? {
+            Some(key) => key,
+            None => {
+                let [a, b] = [Uuid::new_v4(), Uuid::new_v4()];
+                directory.create(SECRET, &[a.into_bytes(), b.into_bytes()].concat())?;
+                read()?.unwrap_or_default()
+            }
+        };
+        let key = key.first_chunk().copied().map(Key).ok_or_else(|| {
+            let path = directory.path().join(SECRET);
+            io::Error::other(format!("{} is damaged: remove it", path.display()))
+        })?;
+        Ok(Self { directory, key })
+    }
+
+    pub(in crate::process::contain) fn key(&self) -> Key {
+        self.key
+    }
+
+    /// Makes the files of a command that is about to start, which is kept for this time, and of whose output this number of bytes can be
+    /// saved.
+    pub(in crate::process) fn prepare(
+        &self,
+        id: &str,
+        time: Duration,
+        saved: u64,
+    ) -> io::Result<Preparation> {
+        let prepare = || {
+            let listener = UnixListener::bind(self.socket(id))?;
+            listener.set_nonblocking(true)?;
+            Ok(Preparation {
+                terms: Terms::new(time, saved, self.key),
+                listener: listener.into(),
+                spool: Spool::new(self.directory.create_file(&name(id, SPOOL))?),
+                end: self.directory.create_file(&name(id, END))?.into(),
+            })
+        };
+        prepare()
+    }
+
+    /// Notes the temporary directory of a command.
+    pub(in crate::process) fn note_temporary(&self, id: &str, directory: &Path) -> io::Result<()> {
+        let name = name(id, TEMPORARY);
+        self.directory.remove(&name)?;
+        Ok(symlinkat(directory, &self.directory, name.as_str())?)
+    }
+
+    /// Returns the temporary directory of a command; `None` if it has none.
+    pub(in crate::process) fn temporary(&self, id: &str) -> io::Result<Option<PathBuf>> {
+        match readlinkat(&self.directory, name(id, TEMPORARY).as_str()) {
+            Ok(directory) => Ok(Some(directory.into())),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Returns the file that tells the end of a command, which its supervisor wrote; `None` if it was not kept.
+    pub(in crate::process::contain) fn end(&self, id: &str) -> io::Result<Option<File>> {
+        self.directory.open_file(&name(id, END))
+    }
+
+    /// Returns the spool of a command that has no supervisor any more, for reading.
+    pub(in crate::process::contain) fn spool(&self, id: &str) -> io::Result<Option<Spool>> {
+        let file = self.directory.open_file(&name(id, SPOOL))?;
+        Ok(file.map(Spool::new))
+    }
+
+    /// Returns the path of a socket. It is short: the path of a socket has at most 107 bytes, and the state directory can be anywhere.
+    pub(in crate::process::contain) fn socket(&self, id: &str) -> PathBuf {
+        let directory = self.directory.as_fd().as_raw_fd();
+        format!("/proc/self/fd/{directory}/{}", name(id, SOCKET)).into()
+    }
+
+    /// Removes the files of a command.
+    pub(in crate::process) fn remove(&self, id: &str) {
+        for kind in [SOCKET, SPOOL, END, TEMPORARY] {
+            if let Err(error) = self.directory.remove(&name(id, kind)) {
+                tracing::warn!(process = id, %error, "a file of a kept command cannot be removed");
+            }
+        }
+    }
+
+    /// Returns the ids of all commands that have a file.
+    pub(in crate::process) fn ids(&self) -> io::Result<Vec<String>> {
+        let names = self.directory.names()?.into_iter();
+        let mut ids: Vec<_> = names
+            .filter_map(|(name, _)| Some(name.split_once('.')?.0.to_owned()))
+            .filter(|id| is_id(id))
+            .collect();
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+}
+
+fn name(id: &str, kind: &str) -> String {
+    format!("{id}.{kind}")
+}
+
+/// Returns whether a name may be a part of a file's name. All ids are UUIDs, but those of the store are only read.
+pub(in crate::process::contain) fn is_id(id: &str) -> bool {
+    Uuid::try_parse(id).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_the_files_of_commands_and_one_secret() {
+        let base = tempfile::tempdir().unwrap();
+        // Longer than the path of a socket can be.
+        let state = base.path().join("s".repeat(120));
+        assert!(Place::existing(&state).unwrap().is_none());
+        let place = Place::open(&state).unwrap();
+        let id = Uuid::new_v4().to_string();
+        let time = Duration::from_secs(5);
+        let prepared = place.prepare(&id, time, 10).unwrap();
+        assert_eq!(prepared.terms.time(), time);
+        place.prepare(&id, time, 10).unwrap_err();
+        assert_eq!(place.ids().unwrap(), [id.as_str()]);
+        assert_eq!(place.temporary(&id).unwrap(), None);
+        for directory in ["/a", "/b"] {
+            place.note_temporary(&id, Path::new(directory)).unwrap();
+            assert_eq!(place.temporary(&id).unwrap(), Some(directory.into()));
+        }
+        let again = Place::existing(&state).unwrap().unwrap();
+        assert!(again.key() == place.key() && place.key() != Key::default());
+        place.remove(&id);
+        assert_eq!(again.ids().unwrap(), [""; 0]);
+    }
+}
