@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -182,25 +181,26 @@ pub(super) fn quote(text: &str) -> String {
     }
 }
 
-/// Middleware that converts errors of the layers around this API, and of unknown routes, into the form of this API. Its clients read the
+/// Converts errors of the layers around this API, and of unknown routes, into the form of this API. Its clients read the
 /// field `message` of every error.
-pub async fn as_api_errors(request: Request, next: Next) -> Response {
+pub fn as_api_errors(request: &Request) -> Option<fn(Response) -> Response> {
     let ours = request.uri().path().starts_with(PREFIX);
-    let mut response = next.run(request).await;
-    match response.extensions_mut().remove::<Detail>() {
-        Some(Detail(detail)) if ours => {
-            let (mut parts, _) = response.into_parts();
-            let (form, body) = ApiError::new(parts.status, detail)
-                .into_response()
-                .into_parts();
-            parts.headers.remove(CONTENT_LENGTH);
-            if let Some(kind) = form.headers.get(CONTENT_TYPE) {
-                parts.headers.insert(CONTENT_TYPE, kind.clone());
-            }
-            Response::from_parts(parts, body)
-        }
-        _ => response,
+    ours.then_some(as_api_error)
+}
+
+fn as_api_error(mut response: Response) -> Response {
+    let Some(Detail(detail)) = response.extensions_mut().remove::<Detail>() else {
+        return response;
+    };
+    let (mut parts, _) = response.into_parts();
+    let (form, body) = ApiError::new(parts.status, detail)
+        .into_response()
+        .into_parts();
+    parts.headers.remove(CONTENT_LENGTH);
+    if let Some(kind) = form.headers.get(CONTENT_TYPE) {
+        parts.headers.insert(CONTENT_TYPE, kind.clone());
     }
+    Response::from_parts(parts, body)
 }
 
 pub(super) async fn no_method(request: Request) -> ApiError {

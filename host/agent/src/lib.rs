@@ -13,6 +13,8 @@ mod events;
 mod files;
 mod list;
 mod log;
+mod openapi;
+mod operations;
 mod output;
 mod oversight;
 mod page;
@@ -44,7 +46,6 @@ use toolhost_workspace::process::Info;
 pub use error::as_api_errors;
 pub use oversight::Oversight;
 use tool_calls::ToolCalls;
-pub use tool_calls::is_cancellation;
 
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 const BODY_BYTES: usize = 4 << 20;
@@ -56,8 +57,15 @@ pub struct Offer {
     pub workspace: Arc<dyn Workspace>,
     /// The permitted operations on its files.
     pub files: FilesGrant,
+    /// Whether a later agent knows the processes of this one.
+    pub remembers_starts: bool,
     /// The audit trail, the metrics and the approval hook.
     pub oversight: Oversight,
+}
+
+/// Returns whether this is the path of a request that only ends something, and so frees permits that other requests need.
+pub fn is_end(path: &str) -> bool {
+    tool_calls::is_cancellation(path) || operations::is_end(path)
 }
 
 /// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`. A header names the chat; it
@@ -66,6 +74,7 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
     let Offer {
         workspace,
         files,
+        remembers_starts,
         oversight,
     } = offer;
     let routes = Router::new()
@@ -75,8 +84,10 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
         .route("/api/v0/tool-calls/{id}/cancel", post(tool_calls::cancel))
+        .route("/api/v0/openapi.json", get(openapi::description))
         .with_state(Arc::clone(&workspace))
-        .merge(files::router(workspace, files))
+        .merge(files::router(Arc::clone(&workspace), files))
+        .merge(operations::router(workspace, files, remembers_starts))
         .method_not_allowed_fallback(error::no_method)
         .layer(Extension(ToolCalls::default()))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
@@ -92,7 +103,7 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
 ///
 /// Each request must carry the address that its connection came in on: see [`Edge::around`].
 pub fn router(offer: Offer, access: Access) -> Router {
-    let limits = Limits::new(0, |request| is_cancellation(request.uri().path()));
+    let limits = Limits::new(0, |request| is_end(request.uri().path()));
     let edge = Edge::new(access, limits);
     let metrics = offer.oversight.metrics.clone();
     let workspace = Arc::clone(&offer.workspace);
@@ -102,8 +113,7 @@ pub fn router(offer: Offer, access: Access) -> Router {
         .method_not_allowed_fallback(problem::no_method)
         .merge(edge.admit(unknown, |_| Ok(())))
         .merge(routes(offer, &edge));
-    edge.around(routes, metrics, &[])
-        .layer(from_fn(as_api_errors))
+    edge.around(routes, metrics, &[], Some(as_api_errors))
 }
 
 /// Serves a workspace until `shutdown` is ready, then ends its processes and returns those that were live.

@@ -18,6 +18,7 @@ use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Hints;
 use toolhost_http::access::Principal;
+use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 
 /// The name of this API in the audit trail, in place of the name of a plugin. No plugin can have this name.
@@ -37,33 +38,51 @@ pub struct Oversight {
 /// The audit trail and the approval hook for one request.
 #[derive(Debug)]
 pub(super) struct Watched {
-    pub(super) trail: Trail,
-    approval: Approval,
-    chat: Option<String>,
+    oversight: Oversight,
+    principal: String,
+    chat: Option<ChatId>,
     call: Option<String>,
 }
 
 impl Watched {
+    /// Returns the oversight of an operation that names the chat itself.
+    pub(super) fn of(mut self, chat: Option<&ChatId>) -> Self {
+        self.chat = chat.cloned().or(self.chat);
+        self
+    }
+
+    fn trail(&self) -> Trail {
+        Trail::of_client(
+            self.oversight.audit.clone(),
+            self.oversight.metrics.clone(),
+            Some(INTERFACE),
+            &self.principal,
+            self.chat.as_ref(),
+            self.call.as_deref(),
+        )
+    }
+
     /// Asks the approval hook, if there is one.
     pub(super) async fn approve(
         &self,
         tool: &str,
         arguments: &impl Serialize,
     ) -> Result<(), ApiError> {
-        if !self.approval.is_configured() {
+        let approval = &self.oversight.approval;
+        if !approval.is_configured() {
             return Ok(());
         }
         let arguments = to_raw_value(arguments)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         let question = Question {
-            chat: self.chat.as_deref(),
+            chat: self.chat.as_ref().map(ChatId::as_str),
             call: self.call.as_deref(),
             plugin: INTERFACE,
             tool,
             hints: Hints::default(),
             arguments: &arguments,
         };
-        let answer = self.approval.ask(&self.trail, &question).await;
+        let answer = approval.ask(&self.trail(), &question).await;
         match answer.refusal() {
             None => Ok(()),
             Some(text) => {
@@ -75,12 +94,13 @@ impl Watched {
 
     /// Records that the client cancelled a tool call.
     pub(super) fn cancelled(&self, call: &str) {
-        self.trail.event("call_cancelled", json!({ "call": call }));
+        self.trail()
+            .event("call_cancelled", json!({ "call": call }));
     }
 
     /// Returns a workspace that records the changes of the request.
     pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Audited {
-        Audited::new(inner, self.trail.clone())
+        Audited::new(inner, self.trail())
     }
 }
 
@@ -88,29 +108,16 @@ impl<S: Sync> FromRequestParts<S> for Watched {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        let Oversight {
-            audit,
-            metrics,
-            approval,
-        } = parts.extensions.get().cloned().unwrap_or_default();
         let principal = parts.extensions.get::<Principal>();
         let chat = Chat::of(&parts.headers).id;
         let call = parts.headers.get(HEADER);
         let call = call.and_then(|value| value.to_str().ok());
         // Normalize the id. A request with an invalid id is refused before it does anything.
         let call = call.and_then(|call| normalize(call).ok());
-        let trail = Trail::of_client(
-            audit,
-            metrics,
-            Some(INTERFACE),
-            principal.map_or("host", Principal::name),
-            chat.as_ref(),
-            call.as_deref(),
-        );
         Ok(Self {
-            trail,
-            approval,
-            chat: chat.map(|chat| chat.to_string()),
+            oversight: parts.extensions.get().cloned().unwrap_or_default(),
+            principal: principal.map_or("host", Principal::name).to_owned(),
+            chat,
             call,
         })
     }

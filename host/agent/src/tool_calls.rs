@@ -221,7 +221,7 @@ pub(super) fn digest(route: &str, parts: &[&[u8]]) -> blake3::Hash {
 }
 
 /// Returns whether this is the path of a cancellation, which frees permits that other requests need.
-pub fn is_cancellation(path: &str) -> bool {
+pub(super) fn is_cancellation(path: &str) -> bool {
     path.starts_with(CANCEL)
 }
 

@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use super::connect::{self, Connecting};
 use super::listening::{self, Clients, NamedTokens};
 use super::processes::{self, Prepared};
-use super::{Common, audit_options, files as options_of_files};
+use super::{Common, audit_options, files as options_of_files, keep};
 use toolhost_agent::Offer;
 use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
+use toolhost_local::process::Config;
 use toolhost_store::Durability;
 use toolhost_workspace::Workspace as _;
 use toolhost_workspace::process::Subscriber;
@@ -30,6 +32,8 @@ pub struct Options {
     )]
     listen: Vec<Listen>,
     #[command(flatten)]
+    connect: connect::Options,
+    #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
     files: options_of_files::Options,
@@ -37,6 +41,8 @@ pub struct Options {
     oversight: audit_options::Options,
     #[command(flatten)]
     pub(crate) processes: processes::Options,
+    #[command(flatten)]
+    keep: keep::Options,
 }
 
 impl Options {
@@ -63,13 +69,17 @@ pub async fn run(
     let start = async || {
         let mut never = options.clients.private_files();
         never.extend(options.oversight.private_paths());
-        never.extend(common.state_dir());
+        never.extend(common.private_directories());
         let processes = options
             .processes
             .config(&common.workspace()?, prepared, never)?;
+        let processes = Config {
+            keep: options.keep.time(),
+            ..processes
+        };
         let files = files::Config {
             roots: options.files.roots(),
-            hidden: common.state_dir().into_iter().collect(),
+            hidden: common.private_directories().collect(),
             ..files::Config::new(&processes.workspace)
         };
         let state = common.open_state(Durability::Host)?;
@@ -78,16 +88,17 @@ pub async fn run(
         Ok(Offer {
             workspace,
             files: options.files.grant(),
+            remembers_starts: state.directory().is_some(),
             oversight: oversight.clone(),
         })
     };
-    listening::run(
-        common,
-        tokens,
-        &options.listen,
-        &options.clients,
-        &oversight,
-        start,
-    )
-    .await
+    let (clients, listen) = (&options.clients, &options.listen);
+    match options.connect.host(clients.token_file())? {
+        None => listening::run(common, tokens, listen, clients, &oversight, start).await,
+        Some(host) => {
+            // An agent that connects has no port of its own.
+            let start = async || Ok(Connecting::new(start().await?, host)?);
+            listening::run(common, tokens, &[], clients, &oversight, start).await
+        }
+    }
 }

@@ -17,7 +17,7 @@ pub struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
     pub workspace: Option<PathBuf>,
-    /// Where compiled code and records of processes are kept [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
+    /// Where records of calls and processes are kept; compiled code is in $XDG_CACHE_HOME/toolhost or ~/.cache/toolhost [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
     /// The log level, or a filter such as `toolhost=debug`
@@ -45,6 +45,22 @@ impl Common {
     /// Returns the path of the state directory; `None` if neither an option nor the environment names one.
     pub fn state_dir(&self) -> Option<PathBuf> {
         self.state_dir.clone().or_else(StateDir::default_path)
+    }
+
+    /// Returns the directories that commands and tools must not reach: the state directory, and the code that all hosts of this user share.
+    pub fn private_directories(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        let all = [self.state_dir(), StateDir::default_cache_path()];
+        all.into_iter().flatten()
+    }
+
+    /// Returns the directory for the compiled code that all hosts of this user share; `None` if there is none, or if it is in the
+    /// workspace: where commands may write, not every sandbox can close a path.
+    pub fn shared_code(&self) -> Option<PathBuf> {
+        let shared = StateDir::default_cache_path()?;
+        let workspace = self.workspace().ok()?.canonicalize().ok()?;
+        let mut above = shared.ancestors();
+        let place = above.find_map(|path| path.canonicalize().ok())?;
+        (!place.starts_with(workspace)).then_some(shared)
     }
 
     /// Returns the directory in which commands run.

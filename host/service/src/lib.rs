@@ -14,9 +14,11 @@ compile_error!("this version of Toolhost runs on Linux only");
 pub mod agent;
 pub mod audit_options;
 mod common;
+mod connect;
 pub mod errors;
 pub mod files;
 pub mod follow;
+pub mod keep;
 pub mod listening;
 pub mod logging;
 mod notify;
@@ -32,4 +34,5 @@ pub mod token;
 pub use common::Common;
 pub use program::{
     SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, run_if_spawner,
+    settle,
 };

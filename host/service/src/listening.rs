@@ -3,7 +3,7 @@
 mod credentials;
 mod served;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use axum::http::Uri;
@@ -11,7 +11,7 @@ use clap::Args;
 
 use super::processes::elements;
 use super::signals::{self, Hangup};
-use super::{Common, errors, logging, notify, token};
+use super::{Common, errors, logging, notify, settle, token};
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
@@ -109,6 +109,11 @@ fn is_origin(text: &str) -> bool {
 }
 
 impl Clients {
+    /// Returns the file of the token, if there is one.
+    pub fn token_file(&self) -> Option<&Path> {
+        self.token_file.as_deref()
+    }
+
     /// Returns the files that commands must not reach.
     pub fn private_files(&self) -> Vec<PathBuf> {
         self.token_file
@@ -212,6 +217,12 @@ pub async fn run<S: Served>(
         hosts: elements(&clients.allow_host).cloned().collect(),
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
+    // Whoever reads that the server listens, or that it is ready, may send SIGHUP at once.
+    signals::on_reload(|| {
+        notify::reloading();
+        tracing::info!("SIGHUP: the files of the configuration are read again");
+        notify::ready();
+    });
     for url in &urls {
         logging::notice(format_args!("listening on {url}"), &[("url", url)]);
     }
@@ -224,13 +235,11 @@ pub async fn run<S: Served>(
         };
         logging::notice(hint, &[]);
     }
-    // The service manager may send SIGHUP as soon as the server is ready.
-    signals::on_reload(|| {
-        notify::reloading();
-        tracing::info!("SIGHUP: the files of the configuration are read again");
-        notify::ready();
-    });
+    for problem in served.problems() {
+        logging::failure(problem);
+    }
     notify::ready();
+    settle();
     let hurried = served.clone();
     let stop = async move {
         stop.await;

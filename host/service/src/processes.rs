@@ -6,7 +6,9 @@ use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::{THIS_PROGRAM, retention, sandbox};
-use toolhost_local::process::{Config, Environment, Extras, ExtrasError, Limits, Spawner};
+use toolhost_local::process::{
+    Config, Environment, Extras, ExtrasError, Limits, NO_SPAWNER, Spawner,
+};
 use toolhost_sandbox::Policy;
 
 /// How commands are run.
@@ -78,7 +80,7 @@ pub(crate) fn elements(list: &[String]) -> impl Iterator<Item = &String> {
 /// The parts of a host that must be started before any thread.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
-    /// The process that forks supervisors; `None` if it could not be started.
+    /// The process that forks supervisors; `None` if it could not be started. It may not run yet.
     pub spawner: Option<Spawner>,
 }
 
@@ -87,15 +89,12 @@ impl Prepared {
     pub fn with_cgroup(cgroup: bool) -> Self {
         let program = Path::new(THIS_PROGRAM);
         let started = if cgroup {
-            Spawner::start(program)
+            Spawner::launch(program)
         } else {
-            Spawner::start_without_cgroup(program)
+            Spawner::launch_without_cgroup(program)
         };
         let spawner = started.inspect_err(|error| {
-            tracing::warn!(
-                %error,
-                "no supervisors: commands run without a sandbox, in plain process groups, which they can leave"
-            );
+            tracing::warn!(%error, "{NO_SPAWNER}");
         });
         Self {
             spawner: spawner.ok(),

@@ -9,6 +9,9 @@
     reason = "a test fails by panicking, and starts the program"
 )]
 
+#[path = "agent/keep.rs"]
+mod keep;
+
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -73,6 +76,37 @@ impl Agent {
         };
         let response = request.send().await.unwrap();
         (response.status().as_u16(), response.json().await.unwrap())
+    }
+
+    /// Kills the program, as a crash or the kernel does.
+    fn kill(mut self) {
+        self.program.kill().unwrap();
+        self.program.wait().unwrap();
+    }
+
+    /// Starts a command.
+    async fn run(&self, command: &str) -> String {
+        let body = json!({ "command": command });
+        let path = "/api/v0/processes/start";
+        let (status, started) = self.send(reqwest::Method::POST, path, Some(body)).await;
+        assert_eq!(status, 200, "{started}");
+        started["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns the output of a process, which is waited for if there is a query.
+    async fn output(&self, id: &str, query: &str) -> Value {
+        let path = format!("/api/v0/processes/{id}/output?{query}");
+        let (status, output) = self.send(reqwest::Method::GET, &path, None).await;
+        assert_eq!(status, 200, "{output}");
+        output
+    }
+
+    /// Sends a signal to a process.
+    async fn signal(&self, id: &str, signal: &str) {
+        let body = json!({ "signal": signal });
+        let path = format!("/api/v0/processes/{id}/signal");
+        let (status, sent) = self.send(reqwest::Method::POST, &path, Some(body)).await;
+        assert_eq!(status, 200, "{sent}");
     }
 
     /// Ends the program as a container's runtime does.

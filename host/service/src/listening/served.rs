@@ -20,6 +20,11 @@ pub trait Served: Clone + Send + 'static {
         shutdown: impl Future<Output = ()>,
     ) -> impl Future<Output = io::Result<Vec<Info>>>;
 
+    /// Returns the problems that the operator should read last when the server starts, a line each. None unless this is replaced.
+    fn problems(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Kills at once the processes that are being ended, without the rest of their grace.
     fn kill_now(&self);
 }

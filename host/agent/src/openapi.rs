@@ -1,0 +1,112 @@
+//! `GET /api/v0/openapi.json`: a description of the agent API, made of the types of the operations and of a table of the reference's
+//! routes.
+
+mod reference;
+
+use std::sync::LazyLock;
+
+use axum::body::Bytes;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+use toolhost_workspace::operation::{Identity, Numbered, Operation, VERSION};
+
+use crate::operations::{Each, PATH, each};
+
+/// The description, which never changes while the agent runs.
+static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| describe().to_string().into());
+
+pub(super) async fn description() -> Response {
+    let headers = [(CONTENT_TYPE, "application/json")];
+    (headers, DESCRIPTION.clone()).into_response()
+}
+
+/// Collects the paths and the schemas of operations.
+struct Describing {
+    generator: SchemaGenerator,
+    paths: Map<String, Value>,
+}
+
+impl Each for Describing {
+    fn take<O: Operation>(&mut self) {
+        let asked = self.generator.subschema_for::<O>();
+        let reply = self.generator.subschema_for::<O::Reply>();
+        let path = json!({ "post": {
+            "operationId": O::NAME,
+            "tags": ["operations"],
+            "parameters": [{
+                "name": "Toolhost-Operations", "in": "header", "required": true,
+                "schema": { "const": VERSION.to_string() },
+            }],
+            "requestBody": { "required": true, "content": { "application/json": { "schema": asked } } },
+            "responses": {
+                "200": {
+                    "description": "The result of the operation.",
+                    "content": { "application/json": { "schema": reply } },
+                },
+                "default": { "$ref": "#/components/responses/Error" },
+            },
+        } });
+        self.paths.insert(format!("{PATH}{}", O::NAME), path);
+    }
+}
+
+fn describe() -> Value {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.definitions_path = "/components/schemas".into();
+        settings.meta_schema = None;
+    });
+    let mut describing = Describing {
+        generator: settings.into_generator(),
+        paths: reference::paths(),
+    };
+    each(&mut describing);
+    let Describing {
+        mut generator,
+        mut paths,
+    } = describing;
+    let (identity, numbered) = (
+        generator.subschema_for::<Identity>(),
+        generator.subschema_for::<Numbered>(),
+    );
+    for (path, kind, schema, says) in [
+        (
+            PATH.trim_end_matches('/'),
+            "application/json",
+            identity,
+            "The agent introduces itself.",
+        ),
+        (
+            &*format!("{PATH}events"),
+            "application/x-ndjson",
+            numbered,
+            "The events of all processes, one in each line.",
+        ),
+    ] {
+        let get = json!({ "get": {
+            "tags": ["operations"],
+            "responses": {
+                "200": { "description": says, "content": { kind: { "schema": schema } } },
+                "default": { "$ref": "#/components/responses/Error" },
+            },
+        } });
+        paths.insert(path.to_owned(), get);
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Toolhost agent API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The processes and files of one workspace: in the form of coder/coder's agent, and every operation as it is, for hosts.",
+        },
+        "security": [{ "token": [] }],
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
+            "responses": { "Error": reference::error() },
+            "schemas": generator.take_definitions(true),
+        },
+    })
+}

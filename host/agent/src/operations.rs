@@ -1,0 +1,226 @@
+//! `/api/v0/workspace`: the operations of a workspace as they are, for hosts that use it from another machine.
+
+mod notices;
+mod question;
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::extract::{FromRef, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Json, Router};
+use toolhost_http::body::{self, BodyError};
+use toolhost_http::time::milliseconds;
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::FilesGrant;
+use toolhost_workspace::operation::{
+    Cancel, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf, Open,
+    Operation, Read, ReadDirectory, ReadFile, Repeat, Resolve, Restrict, SendSignal, SkipLines,
+    Start, TakeSnapshot, VERSION, Wait, WriteFiles,
+};
+use uuid::Uuid;
+
+use super::error::ApiError;
+use super::oversight::Watched;
+use super::reply;
+use super::tool_calls::{ToolCall, digest};
+use notices::Hub;
+
+/// Where the operations are, followed by the name of one.
+pub(super) const PATH: &str = "/api/v0/workspace/";
+
+/// The header of a request that names the version of the operations that the host knows, and of an answer that names the agent's.
+const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
+
+/// The header of a request that names the run of the agent that it is for, and of an answer that names the run.
+const INSTANCE: HeaderName = HeaderName::from_static("toolhost-instance");
+
+/// The header of an answer: how many events the agent had when the operation was done. Those that it caused are among them.
+const EVENTS: HeaderName = HeaderName::from_static("toolhost-events");
+
+/// The longest time that a host may take to send an operation.
+const TIME: Duration = Duration::from_secs(5 * 60);
+
+/// The names of the operations that only end something.
+const ENDS: [&str; 4] = [SendSignal::NAME, End::NAME, Cancel::NAME, EndChat::NAME];
+
+/// What the routes share.
+#[derive(Clone, Debug)]
+struct Agent {
+    workspace: Arc<dyn Workspace>,
+    files: FilesGrant,
+    remembers_starts: bool,
+    /// The id of this run.
+    instance: Arc<str>,
+    hub: Arc<Hub>,
+}
+
+impl FromRef<Agent> for Arc<Hub> {
+    fn from_ref(agent: &Agent) -> Self {
+        Arc::clone(&agent.hub)
+    }
+}
+
+/// Returns the routes of the operations that the operator allows.
+pub(super) fn router(
+    workspace: Arc<dyn Workspace>,
+    files: FilesGrant,
+    remembers_starts: bool,
+) -> Router {
+    let hub = Hub::of(&*workspace);
+    let agent = Agent {
+        workspace,
+        files,
+        remembers_starts,
+        instance: Uuid::new_v4().to_string().into(),
+        hub,
+    };
+    let routes = Router::new()
+        .route("/api/v0/workspace", get(identify))
+        .route("/api/v0/workspace/events", get(notices::notices));
+    let mut routes = Routes(routes);
+    each(&mut routes);
+    routes.0.with_state(agent)
+}
+
+/// Returns whether this is the path of an operation that frees permits which other requests need.
+pub(super) fn is_end(path: &str) -> bool {
+    path.strip_prefix(PATH)
+        .is_some_and(|name| ENDS.contains(&name))
+}
+
+/// Something that takes every operation.
+pub(super) trait Each {
+    /// Takes one.
+    fn take<O: Operation>(&mut self);
+}
+
+/// Gives every operation to something.
+pub(super) fn each(to: &mut impl Each) {
+    to.take::<GetStatus>();
+    to.take::<Start>();
+    to.take::<Open>();
+    to.take::<Find>();
+    to.take::<InfoOf>();
+    to.take::<Wait>();
+    to.take::<TakeSnapshot>();
+    to.take::<Read>();
+    to.take::<SendSignal>();
+    to.take::<End>();
+    to.take::<Cancel>();
+    to.take::<EndChat>();
+    to.take::<List>();
+    to.take::<ListAll>();
+    to.take::<Restrict>();
+    to.take::<MetadataOf>();
+    to.take::<ReadFile>();
+    to.take::<SkipLines>();
+    to.take::<ReadDirectory>();
+    to.take::<Resolve>();
+    to.take::<WriteFiles>();
+}
+
+/// The routes of the operations so far.
+struct Routes(Router<Agent>);
+
+impl Each for Routes {
+    fn take<O: Operation>(&mut self) {
+        let path = format!("{PATH}{}", O::NAME);
+        self.0 = std::mem::take(&mut self.0).route(&path, post(perform::<O>));
+    }
+}
+
+async fn identify(State(agent): State<Agent>) -> Json<Identity> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    Json(Identity {
+        operations: VERSION,
+        toolhost: env!("CARGO_PKG_VERSION").into(),
+        instance: agent.instance.to_string(),
+        root: agent.workspace.root().into(),
+        files: agent.files,
+        remembers_starts: agent.remembers_starts,
+        time_unix_ms: milliseconds(since.unwrap_or_default()),
+    })
+}
+
+async fn perform<O: Operation>(
+    State(agent): State<Agent>,
+    call: ToolCall,
+    watched: Watched,
+    request: Request,
+) -> Result<Response, ApiError> {
+    agent.check(request.headers())?;
+    if let Some(refusal) = question::refusal(O::NAME, agent.files) {
+        return Err(refusal);
+    }
+    let body = body::read_within(request, O::MAX_BYTES, TIME).await;
+    let body = body.map_err(|error| match error {
+        BodyError::Broken(detail) => {
+            ApiError::bad_request("The operation broke off.").detail(detail)
+        }
+        error => error.into(),
+    })?;
+    let operation: O = serde_json::from_slice(&body.bytes).map_err(|error| {
+        let message = format!("The operation {:?} cannot be read.", O::NAME);
+        ApiError::bad_request(message).detail(error.to_string())
+    })?;
+    if operation.repeat() != Repeat::Acts {
+        return agent.done(operation, watched).await;
+    }
+    let asked = call.request_digest(|| digest(O::NAME, &[&body.bytes]));
+    let held = body.into_held();
+    let act = async move {
+        let done = agent.done(operation, watched).await;
+        drop(held);
+        done
+    };
+    call.once(asked, act).await
+}
+
+impl Agent {
+    /// Checks that the request is for this version, and for this run of the agent if it names one.
+    fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
+        let version = headers.get(OPERATIONS);
+        if version.is_none_or(|version| version != VERSION.to_string().as_str()) {
+            let message = format!(
+                "This agent (Toolhost {}) has version {VERSION} of the operations, and the request names {}.",
+                env!("CARGO_PKG_VERSION"),
+                version.map_or("none".into(), |version| format!("{version:?}")),
+            );
+            return Err(ApiError::new(StatusCode::UPGRADE_REQUIRED, message));
+        }
+        if headers
+            .get(INSTANCE)
+            .is_some_and(|instance| *instance != *self.instance)
+        {
+            let message = "This agent was started since, and knows nothing of earlier requests.";
+            return Err(ApiError::new(StatusCode::PRECONDITION_FAILED, message));
+        }
+        Ok(())
+    }
+
+    /// Does an operation, if it is approved.
+    async fn done<O: Operation>(
+        &self,
+        operation: O,
+        watched: Watched,
+    ) -> Result<Response, ApiError> {
+        let watched = watched.of(question::owner(&operation as &dyn Any));
+        if let Some((tool, arguments)) = question::of(&operation) {
+            watched.approve(tool, &arguments).await?;
+        }
+        let workspace = watched.workspace(Arc::clone(&self.workspace));
+        let done = operation.perform(&workspace).await;
+        let events = self.hub.count();
+        let mut response = reply::json(StatusCode::OK, &done);
+        let headers = response.headers_mut();
+        headers.insert(EVENTS, events.into());
+        if let Ok(instance) = HeaderValue::from_str(&self.instance) {
+            headers.insert(INSTANCE, instance);
+        }
+        Ok(response)
+    }
+}

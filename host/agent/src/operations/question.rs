@@ -1,0 +1,73 @@
+//! What the operator of an agent is asked, and what is refused, before an operation is done.
+
+use std::any::Any;
+
+use axum::http::StatusCode;
+use serde_json::{Value, json};
+use toolhost_state::id::ChatId;
+use toolhost_workspace::files::FilesGrant;
+use toolhost_workspace::operation::{
+    Cancel, End, MetadataOf, Operation, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal,
+    SkipLines, Start, WriteFiles,
+};
+
+use crate::error::ApiError;
+
+/// The names of the operations that read files.
+const READS: [&str; 6] = [
+    MetadataOf::NAME,
+    ReadFile::NAME,
+    SkipLines::NAME,
+    ReadDirectory::NAME,
+    Resolve::NAME,
+    Restrict::NAME,
+];
+
+/// Returns why the operator does not allow an operation on files; `None` if it is allowed.
+pub(super) fn refusal(name: &str, files: FilesGrant) -> Option<ApiError> {
+    let writes = name == WriteFiles::NAME;
+    let message = match files {
+        FilesGrant::Read if writes => {
+            "Files may be read here, not written: the agent was started with --files read."
+        }
+        FilesGrant::None if writes || READS.contains(&name) => {
+            "This agent offers no files: it was started with --files none."
+        }
+        FilesGrant::None | FilesGrant::Read | FilesGrant::Write => return None,
+    };
+    Some(ApiError::new(StatusCode::FORBIDDEN, message))
+}
+
+/// Returns the chat whose processes an operation changes.
+pub(super) fn owner(operation: &dyn Any) -> Option<&ChatId> {
+    if let Some(start) = operation.downcast_ref::<Start>() {
+        return start.owner.as_ref();
+    }
+    if let Some(signal) = operation.downcast_ref::<SendSignal>() {
+        return signal.owner.as_ref();
+    }
+    if let Some(end) = operation.downcast_ref::<End>() {
+        return end.owner.as_ref();
+    }
+    operation.downcast_ref::<Cancel>()?.owner.as_ref()
+}
+
+/// Returns the name and the arguments with which the approval hook is asked; `None` if it is not asked.
+pub(super) fn of(operation: &dyn Any) -> Option<(&'static str, Value)> {
+    if let Some(start) = operation.downcast_ref::<Start>() {
+        let command = &start.command;
+        let arguments = json!({
+            "command": command.command, "workdir": command.workdir, "env": command.env,
+            "background": command.background,
+        });
+        return Some(("processes/start", arguments));
+    }
+    let WriteFiles { writes, .. } = operation.downcast_ref()?;
+    let writes = writes
+        .iter()
+        .map(|write| json!({ "path": write.path, "size": write.data.len() }));
+    Some((
+        "write-files",
+        json!({ "writes": writes.collect::<Vec<_>>() }),
+    ))
+}

@@ -1,0 +1,469 @@
+//! Operations over a network that loses requests and answers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::{BodyExt, Limited};
+use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{HeaderMap, Method, StatusCode};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use toolhost_workspace::operation::{Identity, Operation, Repeat, VERSION};
+use uuid::Uuid;
+
+use crate::breaker::{Breaker, Check};
+use crate::explain;
+use crate::route::Route;
+use crate::timing::Timing;
+use crate::transport::{Answer, Request, SendError, Transport};
+
+const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
+const INSTANCE: HeaderName = HeaderName::from_static("toolhost-instance");
+const EVENTS: HeaderName = HeaderName::from_static("toolhost-events");
+const CALL: HeaderName = HeaderName::from_static("coder-tool-call-id");
+
+/// The path of the operations.
+const PATH: &str = "/api/v0/workspace";
+
+/// The pause before the second attempt; twice as long before each further one.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// The slowest connection over which an operation is sent in time, in bytes per millisecond.
+const SLOWEST: u64 = 64;
+
+/// The largest answer.
+const MAX_ANSWER: usize = 128 << 20;
+
+/// An operation that was not done, or of which it is not known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum CallError {
+    /// It was not done.
+    Unavailable(String),
+    /// It may have been done.
+    Unknown(String),
+}
+
+/// The result of an operation.
+#[derive(Debug)]
+pub(crate) struct Done<T> {
+    pub(crate) reply: T,
+    /// How many events the agent had then.
+    pub(crate) events: u64,
+}
+
+/// An agent, for as long as this host uses it.
+#[derive(Debug)]
+pub(crate) struct Link {
+    route: Box<dyn Route>,
+    breaker: Arc<Breaker>,
+    pub(crate) timing: Timing,
+    /// The run of the agent that answered last, if it is known.
+    run: Mutex<Option<Run>>,
+}
+
+/// A run of the agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Run {
+    instance: HeaderValue,
+    /// Whether the keys of starts hold in the next run as well.
+    remembers_starts: bool,
+}
+
+/// The outcome of one attempt that is not the last.
+enum Failure {
+    /// The agent did not get the request.
+    NotSent(String),
+    /// The agent may have got the request.
+    Broken(String),
+    /// The agent refused, and does the same the next time.
+    Refused(String),
+    /// The agent does not know whether the operation was done, and does not know it the next time.
+    Unclear(String),
+    /// The agent has no room at present.
+    Busy(String),
+    /// It is another run of the agent than the one that the request names.
+    OtherRun,
+    /// An earlier run of the agent may have done it, and the present run does not remember that.
+    Forgotten,
+}
+
+impl Link {
+    pub(crate) fn new(route: Box<dyn Route>, timing: Timing, breaker: Arc<Breaker>) -> Self {
+        Self {
+            route,
+            breaker,
+            timing,
+            run: Mutex::default(),
+        }
+    }
+
+    /// Asks the agent who it is.
+    pub(crate) async fn identify(&self) -> Result<Identity, CallError> {
+        let mut attempts = Attempts::new(Repeat::Harmless, self.timing.patience);
+        loop {
+            let failure = match self.asked_once(&mut attempts).await {
+                Ok((identity, _)) => return Ok(identity),
+                Err(failure) => failure,
+            };
+            self.after(failure, &mut attempts).await?;
+        }
+    }
+
+    async fn asked_once(&self, attempts: &mut Attempts) -> Result<(Identity, Run), Failure> {
+        let request = Request {
+            method: Method::GET,
+            path: PATH.into(),
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            within: attempts.within(self.timing.answer),
+        };
+        let (transport, answer) = self.send(request, attempts).await?;
+        let (_, body) = self.read(&*transport, answer).await?;
+        let agent = transport.agent();
+        let identity = explain::identity(agent, &body).map_err(Failure::Refused)?;
+        let instance = HeaderValue::from_str(&identity.instance);
+        let instance = instance.map_err(|_| Failure::Refused(explain::none_of_ours(agent)))?;
+        let run = Run {
+            instance,
+            remembers_starts: identity.remembers_starts,
+        };
+        *self.run.lock() = Some(run.clone());
+        Ok((identity, run))
+    }
+
+    /// Does an operation. Repeats it where that is safe, for as long as [`Timing::patience`], and on the same run of the agent only if it
+    /// would act twice.
+    pub(crate) async fn call<O: Operation>(
+        &self,
+        operation: &O,
+    ) -> Result<Done<O::Reply>, CallError> {
+        let body = to_body(operation)?;
+        let (repeat, waits) = (operation.repeat(), operation.waits());
+        self.attempt::<O>(repeat, waits, || Ok((body.clone(), waits)))
+            .await
+    }
+
+    /// Does an operation that waits. `operation` returns it with the rest of its time, once for each attempt.
+    pub(crate) async fn wait<O: Operation>(
+        &self,
+        operation: impl Fn() -> O,
+    ) -> Result<Done<O::Reply>, CallError> {
+        let prepared = || {
+            let operation = operation();
+            Ok((to_body(&operation)?, operation.waits()))
+        };
+        let waits = operation().waits();
+        self.attempt::<O>(Repeat::Harmless, waits, prepared).await
+    }
+
+    async fn attempt<O: Operation>(
+        &self,
+        repeat: Repeat,
+        waits: Duration,
+        prepared: impl Fn() -> Result<(Bytes, Duration), CallError>,
+    ) -> Result<Done<O::Reply>, CallError> {
+        let mut attempts = Attempts::new(repeat, self.timing.patience + waits);
+        let mut headers = HeaderMap::new();
+        headers.insert(OPERATIONS, VERSION.into());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if repeat == Repeat::Acts {
+            let id = Uuid::now_v7().to_string();
+            if let Ok(id) = HeaderValue::from_str(&id) {
+                headers.insert(CALL, id);
+            }
+        }
+        loop {
+            let (body, waits) = prepared()?;
+            let uploading = Duration::from_millis(body.len() as u64 / SLOWEST);
+            let request = Request {
+                method: Method::POST,
+                path: format!("{PATH}/{}", O::NAME),
+                headers: headers.clone(),
+                within: attempts.within(self.timing.answer) + waits + uploading,
+                body,
+            };
+            let failure = match self.called_once::<O>(request, &mut attempts).await {
+                Ok(done) => return Ok(done),
+                Err(failure) => failure,
+            };
+            self.after(failure, &mut attempts).await?;
+        }
+    }
+
+    async fn called_once<O: Operation>(
+        &self,
+        mut request: Request,
+        attempts: &mut Attempts,
+    ) -> Result<Done<O::Reply>, Failure> {
+        if attempts.repeat != Repeat::Harmless {
+            let run = self.run_for(attempts).await?;
+            request.headers.insert(INSTANCE, run.instance);
+        }
+        let (transport, answer) = self.send(request, attempts).await?;
+        let (headers, body) = self.read(&*transport, answer).await?;
+        let events = headers.get(EVENTS);
+        let events = events.and_then(|events| events.to_str().ok()?.parse().ok());
+        let reply = serde_json::from_slice(&body).map_err(|error| {
+            Failure::Broken(format!("the answer of the agent cannot be read: {error}"))
+        })?;
+        let mut known = self.run.lock();
+        let is_other = |run: &Run| headers.get(INSTANCE) != Some(&run.instance);
+        if known.as_ref().is_some_and(is_other) {
+            // The next operation that needs it asks.
+            *known = None;
+        }
+        Ok(Done {
+            reply,
+            events: events.unwrap_or_default(),
+        })
+    }
+
+    /// Returns the run of the agent that an attempt is for.
+    async fn run_for(&self, attempts: &mut Attempts) -> Result<Run, Failure> {
+        let known = self.run.lock().clone();
+        let run = match known {
+            Some(run) => run,
+            None => match self.asked_once(attempts).await {
+                Ok((_, run)) => run,
+                // The operation itself was not sent.
+                Err(Failure::Broken(text)) => return Err(Failure::NotSent(text)),
+                Err(failure) => return Err(failure),
+            },
+        };
+        if let Some(earlier) = attempts.run.replace(run.clone())
+            && earlier != run
+            && attempts.may_be_done
+        {
+            let is_remembered = attempts.repeat == Repeat::Keyed
+                && earlier.remembers_starts
+                && run.remembers_starts;
+            if !is_remembered {
+                return Err(Failure::Forgotten);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Opens the stream of events. Returns the answer when its head is there.
+    pub(crate) async fn events(&self) -> Result<Answer, String> {
+        let mut attempts = Attempts::new(Repeat::Harmless, Duration::ZERO);
+        // It has pauses of its own, and finds out that the agent is back.
+        attempts.asks_breaker = false;
+        let mut headers = HeaderMap::new();
+        headers.insert(OPERATIONS, VERSION.into());
+        let request = Request {
+            method: Method::GET,
+            path: format!("{PATH}/events"),
+            headers,
+            body: Bytes::new(),
+            within: self.timing.answer,
+        };
+        let sent = self.send(request, &mut attempts).await;
+        let (transport, answer) = sent.map_err(Failure::into_text)?;
+        match answer.status {
+            StatusCode::OK => Ok(answer),
+            status => Err(explain::refused(transport.agent(), status, b"")),
+        }
+    }
+
+    /// Returns when the agent has connected anew, if that is ever known.
+    pub(crate) async fn arrives(&self) {
+        self.route.arrives().await;
+    }
+
+    /// Sends a request once.
+    async fn send(
+        &self,
+        request: Request,
+        attempts: &mut Attempts,
+    ) -> Result<(Arc<dyn Transport>, Answer), Failure> {
+        if std::mem::take(&mut attempts.asks_breaker) && !self.route.is_there() {
+            match self.breaker.check() {
+                Check::Pass => {}
+                // One attempt is enough to see whether the agent is back.
+                Check::Probe => attempts.probes(),
+                Check::Refuse(reason) => return Err(Failure::Refused(reason)),
+            }
+        }
+        attempts.count += 1;
+        let transport = self.route.find(attempts.failed.as_ref()).await;
+        let transport = transport.map_err(Failure::from)?;
+        match transport.send(request).await {
+            Ok(answer) => {
+                self.breaker.succeeded();
+                attempts.is_answered();
+                Ok((transport, answer))
+            }
+            Err(error) => {
+                attempts.failed = Some(transport);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Reads the body of a good answer.
+    async fn read(
+        &self,
+        transport: &dyn Transport,
+        answer: Answer,
+    ) -> Result<(HeaderMap, Bytes), Failure> {
+        let agent = transport.agent();
+        let mut reading = Limited::new(answer.body, MAX_ANSWER);
+        let mut body = BytesMut::new();
+        loop {
+            let frame = tokio::time::timeout(self.timing.answer, reading.frame()).await;
+            let frame = frame.map_err(|_| {
+                Failure::Broken(format!("the answer of {agent} did not go on in time"))
+            })?;
+            let Some(frame) = frame else {
+                break;
+            };
+            let frame = frame.map_err(|error| {
+                Failure::Broken(format!("the answer of {agent} broke off: {error}"))
+            })?;
+            if let Ok(data) = frame.into_data() {
+                body.extend_from_slice(&data);
+            }
+        }
+        match answer.status {
+            StatusCode::OK => Ok((answer.headers, body.freeze())),
+            status => Err(refused(agent, status, &body)),
+        }
+    }
+
+    /// Waits for the next attempt.
+    ///
+    /// # Errors
+    ///
+    /// If there is none.
+    async fn after(&self, failure: Failure, attempts: &mut Attempts) -> Result<(), CallError> {
+        attempts.may_be_done |= matches!(failure, Failure::Broken(_) | Failure::Unclear(_));
+        if let Failure::OtherRun = failure {
+            *self.run.lock() = None;
+        }
+        let is_final = matches!(
+            failure,
+            Failure::Refused(_) | Failure::Unclear(_) | Failure::Forgotten
+        );
+        let is_unreachable = matches!(failure, Failure::NotSent(_) | Failure::Broken(_));
+        let pause = attempts.pause();
+        if !is_final && Instant::now() + pause < attempts.until {
+            tokio::time::sleep(pause).await;
+            return Ok(());
+        }
+        let text = failure.into_text();
+        if is_unreachable {
+            self.breaker.failed(&text);
+        }
+        let is_unknown = attempts.may_be_done && attempts.repeat != Repeat::Harmless;
+        Err(match is_unknown {
+            true => CallError::Unknown(text),
+            false => CallError::Unavailable(text),
+        })
+    }
+}
+
+/// The attempts of one operation.
+struct Attempts {
+    repeat: Repeat,
+    until: Instant,
+    /// The end of the patience, while one attempt sees whether the agent is back.
+    patient_until: Option<Instant>,
+    count: u32,
+    /// Whether the breaker is still to be asked.
+    asks_breaker: bool,
+    /// Whether one of them may have reached the agent.
+    may_be_done: bool,
+    /// The run of the agent that got the last one.
+    run: Option<Run>,
+    /// The way that failed last.
+    failed: Option<Arc<dyn Transport>>,
+}
+
+impl Attempts {
+    fn new(repeat: Repeat, patience: Duration) -> Self {
+        Self {
+            repeat,
+            until: Instant::now() + patience,
+            patient_until: None,
+            count: 0,
+            asks_breaker: true,
+            may_be_done: false,
+            run: None,
+            failed: None,
+        }
+    }
+
+    /// Has one attempt see whether the agent is back.
+    fn probes(&mut self) {
+        self.patient_until = Some(self.until);
+        self.until = Instant::now();
+    }
+
+    /// Notes that the agent is back: what it refuses may be tried again.
+    fn is_answered(&mut self) {
+        self.until = self.patient_until.take().unwrap_or(self.until);
+    }
+
+    /// Returns how long the next one waits for an answer: longer each time, and hardly longer than the patience lasts.
+    fn within(&self, answer: Duration) -> Duration {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let longer = answer.saturating_mul(1 << self.count.min(10));
+        longer.min(left).max(answer)
+    }
+
+    fn pause(&self) -> Duration {
+        let doublings = self.count.saturating_sub(1).min(10);
+        FIRST_PAUSE
+            .saturating_mul(1 << doublings)
+            .min(LONGEST_PAUSE)
+    }
+}
+
+impl Failure {
+    fn into_text(self) -> String {
+        match self {
+            Self::NotSent(text)
+            | Self::Broken(text)
+            | Self::Refused(text)
+            | Self::Unclear(text)
+            | Self::Busy(text) => text,
+            Self::OtherRun | Self::Forgotten => {
+                "the agent was started anew meanwhile, and does not know whether this was done"
+                    .into()
+            }
+        }
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::NotSent(text) => Self::NotSent(text),
+            SendError::Hopeless(text) => Self::Refused(text),
+            SendError::Broken(text) => Self::Broken(text),
+        }
+    }
+}
+
+fn to_body(operation: &impl Operation) -> Result<Bytes, CallError> {
+    let body = serde_json::to_vec(operation);
+    body.map(Bytes::from)
+        .map_err(|error| CallError::Unavailable(error.to_string()))
+}
+
+/// Returns the failure that a status other than 200 is.
+fn refused(agent: &str, status: StatusCode, body: &[u8]) -> Failure {
+    let text = explain::refused(agent, status, body);
+    match status {
+        StatusCode::PRECONDITION_FAILED => Failure::OtherRun,
+        StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => Failure::Busy(text),
+        // A proxy that lost the agent.
+        StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => Failure::Broken(text),
+        // The agent failed, or keeps the answer no longer.
+        StatusCode::INTERNAL_SERVER_ERROR | StatusCode::GONE => Failure::Unclear(text),
+        _ => Failure::Refused(text),
+    }
+}

@@ -1,0 +1,61 @@
+//! How requests reach an agent.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http_body_util::combinators::UnsyncBoxBody;
+use hyper::{HeaderMap, Method, StatusCode};
+
+/// The body of an answer, which may be a stream. Its errors are texts for the log.
+pub(crate) type Body = UnsyncBoxBody<Bytes, String>;
+
+/// A request to an agent.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) method: Method,
+    /// The path, from `/` on.
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+    /// How long to wait for the head of the answer.
+    pub(crate) within: Duration,
+}
+
+/// The answer to a request.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Body,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SendError {
+    /// The agent did not get the request.
+    #[error("{0}")]
+    NotSent(String),
+    /// The agent did not get the request, and will not get another one: an operator has to change something first.
+    #[error("{0}")]
+    Hopeless(String),
+    /// The agent may have got the request.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// A way to an agent, which adds what authenticates the host.
+pub(crate) trait Transport: fmt::Debug + Send + Sync {
+    /// Sends a request and returns the answer as soon as its head is there.
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, SendError>>;
+
+    /// Returns the agent that gets the requests, for errors.
+    fn agent(&self) -> &str;
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("Answer");
+        shown.field("status", &self.status).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! One connection to a host.
+
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::http::header::{
+    AUTHORIZATION, CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use axum::http::{HeaderValue, Request, Uri};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tokio_tungstenite::client_async_with_config;
+use tokio_tungstenite::tungstenite::Error as WebSocketError;
+use tokio_tungstenite::tungstenite::handshake::client::generate_key;
+use toolhost_call::client;
+use toolhost_http::tunnel::{self, Tunnel, header};
+use toolhost_state::secret::Secret;
+use toolhost_state::workspace_name::WorkspaceName;
+use toolhost_workspace::operation::VERSION;
+
+/// The longest time for a connection, with TLS and the answer to its request.
+const CONNECT: Duration = Duration::from_secs(20);
+
+/// The most of an answer that is shown.
+const MAX_ANSWER: usize = 1024;
+
+/// A host, and how this agent introduces itself.
+#[derive(Clone, Debug)]
+pub(crate) struct Dial {
+    url: Uri,
+    shown: String,
+    server: String,
+    port: u16,
+    tls: Option<Arc<ClientConfig>>,
+    name: WorkspaceName,
+    token: Secret,
+    /// The token with which this agent lets the host in.
+    lets_in: Secret,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum DialError {
+    /// The host cannot be reached.
+    #[error("{0} cannot be reached: {1}")]
+    Unreachable(String, #[source] io::Error),
+    /// The host did not answer in time.
+    #[error("{0} did not answer in time")]
+    Slow(String),
+    /// The host refuses. It may do so until its operator changes something.
+    #[error("{0}")]
+    Refused(String),
+    /// The answer is none of a host.
+    #[error("{0} is no host of agents: {1}")]
+    NoHost(String, #[source] WebSocketError),
+}
+
+impl Dial {
+    pub(super) fn new(
+        url: Uri,
+        name: WorkspaceName,
+        token: String,
+        authorities: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        let is_tls = url.scheme_str() == Some("wss");
+        let server = url.host().unwrap_or_default();
+        let tls = match is_tls {
+            true => {
+                let roots = match authorities {
+                    Some(_) => RootCertStore::empty(),
+                    None => client::system_roots(),
+                };
+                let mut config = client::tls(roots).context("TLS cannot be set up")?;
+                if let Some(path) = authorities {
+                    let verifier = client::trusting(path)?;
+                    config.dangerous().set_certificate_verifier(verifier);
+                }
+                Some(Arc::new(config))
+            }
+            false => None,
+        };
+        Ok(Self {
+            shown: url.to_string(),
+            server: server.trim_matches(['[', ']']).to_owned(),
+            port: url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            url,
+            tls,
+            name,
+            token: Secret::new(token),
+            lets_in: Secret::new(""),
+        })
+    }
+
+    /// Tells the host to send this token with its requests.
+    pub(super) fn letting_in(self, token: String) -> Self {
+        Self {
+            lets_in: Secret::new(token),
+            ..self
+        }
+    }
+
+    /// Returns the address of the host.
+    pub(super) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    /// Returns the name of this agent.
+    pub(super) fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// Connects to the host.
+    ///
+    /// # Errors
+    ///
+    /// See [`DialError`].
+    pub(super) async fn connect(&self) -> Result<Tunnel, DialError> {
+        let connecting = timeout(CONNECT, self.try_connect()).await;
+        connecting.unwrap_or_else(|_| Err(DialError::Slow(self.shown.clone())))
+    }
+
+    async fn try_connect(&self) -> Result<Tunnel, DialError> {
+        let unreachable = |error| DialError::Unreachable(self.shown.clone(), error);
+        let stream = TcpStream::connect((self.server.as_str(), self.port));
+        let stream = stream.await.map_err(unreachable)?;
+        stream.set_nodelay(true).map_err(unreachable)?;
+        let Some(tls) = &self.tls else {
+            return self.ask(stream).await;
+        };
+        let name = ServerName::try_from(self.server.clone())
+            .map_err(|error| unreachable(io::Error::other(error)))?;
+        let tls = TlsConnector::from(Arc::clone(tls));
+        let stream = tls.connect(name, stream).await.map_err(unreachable)?;
+        self.ask(stream).await
+    }
+
+    async fn ask<S>(&self, stream: S) -> Result<Tunnel, DialError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let host = match self.server.parse::<IpAddr>() {
+            Ok(IpAddr::V6(address)) => format!("[{address}]:{}", self.port),
+            _ => format!("{}:{}", self.server, self.port),
+        };
+        let bearer = format!("Bearer {}", self.token.reveal());
+        let mut request = Request::get(self.url.clone())
+            .header(HOST, host)
+            .header(CONNECTION, HeaderValue::from_static("Upgrade"))
+            .header(UPGRADE, HeaderValue::from_static("websocket"))
+            .header(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"))
+            .header(SEC_WEBSOCKET_KEY, generate_key());
+        for (name, value, is_secret) in [
+            (AUTHORIZATION, bearer.as_str(), true),
+            (header::TOKEN, self.lets_in.reveal(), true),
+            (header::NAME, self.name.as_str(), false),
+            (header::OPERATIONS, &VERSION.to_string(), false),
+        ] {
+            let value = HeaderValue::from_str(value).map(|mut value| {
+                value.set_sensitive(is_secret);
+                value
+            });
+            let unsendable = |_| DialError::Refused(format!("{name} cannot be sent"));
+            request = request.header(&name, value.map_err(unsendable)?);
+        }
+        let request = request
+            .body(())
+            .map_err(|error| DialError::Refused(error.to_string()))?;
+        let asked = client_async_with_config(request, stream, Some(tunnel::config())).await;
+        match asked {
+            Ok((socket, _)) => Ok(Tunnel::new(socket)),
+            Err(WebSocketError::Http(answer)) => {
+                let status = answer.status();
+                let said = answer.body().as_deref().unwrap_or_default();
+                let said = said.get(..MAX_ANSWER).unwrap_or(said);
+                let said = String::from_utf8_lossy(said);
+                Err(DialError::Refused(format!(
+                    "{} answers {status}: {}",
+                    self.shown,
+                    said.trim()
+                )))
+            }
+            Err(WebSocketError::Io(error)) => {
+                Err(DialError::Unreachable(self.shown.clone(), error))
+            }
+            Err(error) => Err(DialError::NoHost(self.shown.clone(), error)),
+        }
+    }
+}
