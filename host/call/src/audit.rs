@@ -38,6 +38,7 @@ use serde_json::{Value, json};
 
 use crate::metrics::Metrics;
 use file::LogFile;
+use line::First;
 use queue::Queue;
 use shares::Owner;
 use toolhost_state::state_dir::StateDir;
@@ -130,10 +131,18 @@ impl Audit {
 
     /// Records an event with these fields, which serialize to an object. Never blocks and never fails.
     pub fn record(&self, event: &'static str, fields: impl Serialize) {
-        if let Some(inner) = &self.inner {
+        if self.inner.is_some() {
             let fields = serde_json::to_value(fields).unwrap_or_default();
-            let owner = owner(&fields);
-            let text = line::line(SystemTime::now(), event, fields);
+            let named = |name: &str| fields.get(name).and_then(Value::as_str);
+            let owner = owner(named("principal"), named("chat"));
+            self.append(event, owner, &First::default(), fields);
+        }
+    }
+
+    /// Records an event of this owner, with `first` before its own fields.
+    fn append(&self, event: &'static str, owner: Option<Owner>, first: &First, fields: Value) {
+        if let Some(inner) = &self.inner {
+            let text = line::line(SystemTime::now(), event, first, fields);
             inner.queue.push(event, owner, text);
         }
     }
@@ -141,11 +150,11 @@ impl Audit {
 
 /// Returns the owner of the share that a line takes: its token, or all calls without one. Lines of the host and of the
 /// configuration take none.
-fn owner(fields: &Value) -> Option<Owner> {
-    match fields.get("principal").and_then(Value::as_str) {
+fn owner(principal: Option<&str>, chat: Option<&str>) -> Option<Owner> {
+    match principal {
         Some("configuration") => None,
         Some(token) => Some(token.into()),
-        None => fields.get("chat").map(|_| "".into()),
+        None => chat.map(|_| "".into()),
     }
 }
 

@@ -7,9 +7,9 @@ mod ledger;
 mod outcome;
 mod retention;
 mod status;
+mod workspace_error;
 
-pub use actor::Actor;
-pub use actor::{ToolSet, includes, union};
+pub use actor::{Actor, Reach, ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
 pub use ledger::Listener;
@@ -18,14 +18,16 @@ pub use outcome::{Outcome, State};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
 pub use toolhost_store::{
-    AtRest, CallPage, CallQuery, CallState, CallSummary, Chat, ChatPage, ChatQuery, ChatsAfter,
-    Durability, StoreError, UnknownDurability,
+    AtRest, Binding, CallPage, CallQuery, CallState, CallSummary, Chat, ChatPage, ChatQuery,
+    ChatsAfter, Durability, StoreError, StoredWorkspace, UnknownDurability, Workspaces,
 };
+pub use workspace_error::WorkspaceError;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 
 /// One call of one tool, as a caller asks for it.
 #[derive(Clone, Debug)]
@@ -48,6 +50,9 @@ pub struct Request {
     /// For a caller without a chat that lasts: how the chats begin whose processes the call may open by id, besides those of
     /// its own chat. Ids of processes cannot be guessed.
     pub reach: Option<String>,
+    /// The workspace that the chat belongs to. A workspace that is not there is made, as an empty directory. `None`: the one that the
+    /// chat belongs to already, or else the default one.
+    pub workspace: Option<WorkspaceName>,
 }
 
 impl Request {
@@ -62,6 +67,7 @@ impl Request {
             actor: Actor::default(),
             max_wait: None,
             reach: None,
+            workspace: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! The HTTP client of the approval hook and of `--server`. It connects directly, without proxies and redirects.
 
+mod given;
+
 use std::error::Error;
 use std::io;
 use std::iter::successors;
@@ -8,6 +10,8 @@ use std::sync::Arc;
 use reqwest::redirect::Policy;
 use reqwest::{Client, ClientBuilder};
 use rustls::{ClientConfig, RootCertStore};
+
+pub use given::{CertificatesError, trusting};
 
 /// Returns a builder of clients that follow no redirect and use no proxy.
 pub fn builder(mut tls: ClientConfig) -> ClientBuilder {

@@ -22,7 +22,7 @@ use prometheus_client::registry::Registry;
 use strum::VariantArray as _;
 
 pub use format::Format;
-pub use levels::Levels;
+pub use levels::{Levels, MOST_WORKSPACES};
 pub use limit::LimitKind;
 pub use limit::bytes;
 use registered::{Histograms, Labels, Registered};
@@ -43,6 +43,8 @@ pub enum PluginState {
     Disabled,
     /// It trapped too often, and its calls are refused for a while.
     Quarantined,
+    /// It is being loaded for the first time, or waits for that.
+    Loading,
     /// It did not load.
     Failed,
 }

@@ -11,7 +11,6 @@ use tracing::Span;
 use crate::Plugin;
 use crate::chats::ChatPermit;
 use crate::guest_memory::Share;
-use crate::limits::CONCURRENT_CALLS;
 
 /// The permits and the memory of one admitted call. Dropping this releases them.
 #[derive(Debug)]
@@ -59,7 +58,7 @@ impl Plugin {
         let all = &self.engine.inner.calls;
         let engine = Arc::clone(all)
             .try_acquire_owned()
-            .map_err(|_| busy(LimitKind::CallsInAll, CONCURRENT_CALLS))?;
+            .map_err(|_| busy(LimitKind::CallsInAll, self.engine.inner.most_calls))?;
         let account = &self.engine.inner.memory;
         let memory = account
             .reserve(self.first_memory)

@@ -1,12 +1,12 @@
 //! Compiled code on disk, keyed by its component and by the compiler and its settings.
 //!
 //! Loading compiled code is running it: wasmtime cannot tell good code from bad. So every file carries a keyed hash, the
-//! key never leaves the state directory, and a file is read into memory before it is checked, so that no process can change it
+//! key never leaves its directory, which commands and tools cannot reach, and a file is read into memory before it is checked, so that no process can change it
 //! in between. A command that runs as the same user and reads the key can still forge a file; SECURITY.md says so.
 
 use std::hash::{Hash, Hasher};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use wasmtime::component::Component;
 
@@ -32,6 +32,8 @@ const MAX_FILES: usize = 64;
 pub struct CodeCache {
     directory: StateDir,
     key: [u8; KEY_SIZE],
+    /// The cache that comes first.
+    shared: Option<Box<Self>>,
 }
 
 /// A reason why there is no cache.
@@ -70,7 +72,26 @@ impl CodeCache {
             }
             key => key.map_err(|error| key_error(state, error))?,
         };
-        Ok(Self { directory, key })
+        Ok(Self {
+            directory,
+            key,
+            shared: None,
+        })
+    }
+
+    /// Looks in this directory first, and keeps new code there: the directory of all hosts of a user, so that what one of them compiled
+    /// is there for the others. If it cannot be used, the code is kept in the state directory.
+    #[must_use]
+    pub fn sharing(mut self, directory: &Path) -> Self {
+        let shared = StateDir::open(directory).map_err(CacheError::from);
+        match shared.and_then(|shared| Self::open(&shared)) {
+            Ok(shared) => self.shared = Some(Box::new(shared)),
+            Err(error) => {
+                let error = toolhost_state::error_chain::full_text(&error);
+                tracing::debug!(error, "compiled code is kept for this state directory only");
+            }
+        }
+        self
     }
 
     /// Returns the name under which the code of a component for an engine is kept.
@@ -83,6 +104,10 @@ impl CodeCache {
 
     /// Returns the component that is kept under this name, if it is there and its hash is right.
     pub(super) fn load(&self, engine: &wasmtime::Engine, name: &str) -> Option<Component> {
+        let shared = self.shared.as_ref();
+        if let Some(component) = shared.and_then(|shared| shared.load(engine, name)) {
+            return Some(component);
+        }
         let file = match self.directory.read(name, MAX_FILE) {
             Ok(file) => file?,
             Err(error) => {
@@ -107,6 +132,9 @@ impl CodeCache {
 
     /// Keeps compiled code under this name. If that fails, the host logs it and compiles the component again next time.
     pub(super) fn store(&self, code: &[u8], name: &str) {
+        if let Some(shared) = &self.shared {
+            return shared.store(code, name);
+        }
         let hash = self.authenticate(name, code);
         let stored = self.directory.write_parts(name, &[hash.as_bytes(), code]);
         if let Err(error) = stored.and_then(|()| self.prune()) {
@@ -196,6 +224,8 @@ impl Hasher for KeyHasher {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     /// The smallest component.
@@ -235,6 +265,36 @@ mod tests {
         let again = CodeCache::open(&StateDir::open(&base.path().join("state")).unwrap()).unwrap();
         assert!(again.load(&engine, &name).is_some());
         assert!(cache.load(&engine, "other.cwasm").is_none());
+    }
+
+    #[test]
+    fn another_state_directory_finds_what_is_shared() {
+        let Setup { engine, name, .. } = setup();
+        let base = tempfile::tempdir().unwrap();
+        let open = |state: &str| {
+            let state = StateDir::open(&base.path().join(state)).unwrap();
+            CodeCache::open(&state).unwrap()
+        };
+        let shared = base.path().join("shared");
+        let code = engine.precompile_component(&wat::parse_str(EMPTY).unwrap());
+        let code = code.unwrap();
+        open("one").sharing(&shared).store(&code, &name);
+        assert!(open("two").sharing(&shared).load(&engine, &name).is_some());
+        assert!(open("two").load(&engine, &name).is_none());
+        // What a state directory has is found there, and a shared directory that others can write is not used.
+        open("three").store(&code, &name);
+        assert!(
+            open("three")
+                .sharing(&shared)
+                .load(&engine, &name)
+                .is_some()
+        );
+        let public = base.path().join("public");
+        std::fs::create_dir(&public).unwrap();
+        std::fs::set_permissions(&public, PermissionsExt::from_mode(0o777)).unwrap();
+        open("four").sharing(&public).store(&code, &name);
+        assert!(open("four").load(&engine, &name).is_some());
+        assert_eq!(std::fs::read_dir(&public).unwrap().count(), 0);
     }
 
     #[test]

@@ -4,10 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use serde_json::json;
+use serde::Serialize;
 use tokio::time::Instant;
 
+use super::Cause;
+use super::cause::Evidence;
 use super::failure::Failure;
+use super::limits::Limits;
 use super::meter::Meter;
 use toolhost_call::audit::Trail;
 use toolhost_call::call::Request;
@@ -15,11 +18,35 @@ use toolhost_call::metrics::{LimitKind, Running, Used};
 use toolhost_call::tool::{Reply, ToolError};
 use toolhost_call::trace::{self, TraceContext};
 
+/// The fields of the event `call_started`.
+#[derive(Serialize)]
+struct Started<'a> {
+    tool: &'a str,
+    /// The digest.
+    arguments: &'a str,
+    arguments_size: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<&'a str>,
+}
+
+/// The fields of the event `call`.
+#[derive(Serialize)]
+struct Ended<'a> {
+    tool: &'a str,
+    outcome: &'static str,
+    duration_ms: u64,
+    guest_time_ms: u64,
+    memory: u64,
+    processes: &'a [String],
+    left_out: u64,
+}
+
 /// The resources that a guest uses, for readers that do not have its store.
 #[derive(Clone, Debug)]
 pub(super) struct Usage {
     pub(super) meter: Arc<Meter>,
     pub(super) memory: Arc<AtomicUsize>,
+    pub(super) evidence: Evidence,
 }
 
 impl Usage {
@@ -39,6 +66,7 @@ pub(super) struct CallRecorder {
     tool: String,
     began: Instant,
     usage: Option<Usage>,
+    cause: Option<Cause>,
     ended: bool,
     _running: Running,
 }
@@ -46,16 +74,14 @@ pub(super) struct CallRecorder {
 impl CallRecorder {
     pub(super) fn begin(trail: Trail, tool: &str, request: &Request, began: Instant) -> Self {
         let arguments = blake3::Hash::from_bytes(*request.arguments.digest());
-        let mut fields = json!({
-            "tool": tool,
-            "arguments": arguments.to_hex().as_str(),
-            "arguments_size": request.arguments.as_str().len(),
-        });
         // The trace with the other operations of the caller.
         let context = trace::onward(TraceContext::of(&request.attributes));
-        if let (Some(context), Some(fields)) = (context, fields.as_object_mut()) {
-            fields.insert("trace".into(), context.trace_id().into());
-        }
+        let fields = Started {
+            tool,
+            arguments: &arguments.to_hex(),
+            arguments_size: request.arguments.as_str().len(),
+            trace: context.as_ref().map(TraceContext::trace_id),
+        };
         trail.event("call_started", fields);
         Self {
             _running: trail.metrics.running(&trail.plugin),
@@ -63,6 +89,7 @@ impl CallRecorder {
             trail,
             began,
             usage: None,
+            cause: None,
             ended: false,
         }
     }
@@ -76,9 +103,20 @@ impl CallRecorder {
         self.usage = Some(usage);
     }
 
-    /// Counts why a guest gave no answer.
-    pub(super) fn failed(&self, failure: &Failure) {
+    /// Counts why a guest gave no answer, and writes the one record of it to the log.
+    pub(super) fn failed(&mut self, failure: &Failure, limits: &Limits) {
         count(&self.trail, failure);
+        let is_fault = !matches!(failure, Failure::Cancelled | Failure::Crowded);
+        if let Some(usage) = self.usage.as_ref().filter(|_| is_fault) {
+            let cause = Cause::of(failure, &self.trail.plugin, limits, &usage.evidence);
+            usage.evidence.record(&cause);
+            self.cause = Some(cause);
+        }
+    }
+
+    /// Takes the cause of the failure, if the guest failed.
+    pub(super) fn cause(&mut self) -> Option<Cause> {
+        self.cause.take()
     }
 
     /// Records the end of the call, with the ids of the processes that it started, and returns the guest's usage. The reply of
@@ -101,15 +139,15 @@ impl CallRecorder {
         self.ended = true;
         let used = self.usage.as_ref().map(Usage::used).unwrap_or_default();
         let duration = self.began.elapsed();
-        let fields = json!({
-            "tool": self.tool,
-            "outcome": outcome,
-            "duration_ms": milliseconds(duration),
-            "guest_time_ms": milliseconds(used.guest_time),
-            "memory": used.memory,
-            "processes": processes,
-            "left_out": self.trail.left_out(),
-        });
+        let fields = Ended {
+            tool: &self.tool,
+            outcome,
+            duration_ms: milliseconds(duration),
+            guest_time_ms: milliseconds(used.guest_time),
+            memory: used.memory,
+            processes,
+            left_out: self.trail.left_out(),
+        };
         self.trail.event("call", fields);
         let metrics = &self.trail.metrics;
         metrics.call(&self.trail.plugin, outcome, duration, &used);

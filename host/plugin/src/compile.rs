@@ -7,6 +7,7 @@ mod program;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::time::Instant;
 use wasmtime::component::Component;
 
@@ -32,11 +33,11 @@ const HANGS_AFTER: Duration = Duration::from_mins(10);
 pub(super) async fn compile(
     engine: &Engine,
     plugin: &str,
-    component: &Arc<[u8]>,
+    component: &Bytes,
     limit: Duration,
 ) -> Result<Component, LoadError> {
     let inner = &engine.inner;
-    let hashed = Arc::clone(component);
+    let hashed = component.clone();
     let name = move |inner: &Inner| CodeCache::name(&inner.wasm, &hashed);
     let name = blocking(engine, name).await.map_err(LoadError::Compiler)?;
     if let Some(cached) = cached(engine, &name).await? {
@@ -134,8 +135,8 @@ impl Failure {
 }
 
 /// Compiles on a thread of this process. The compilation cannot be stopped.
-async fn in_process(engine: &Engine, component: &Arc<[u8]>) -> Result<Vec<u8>, Failure> {
-    let component = Arc::clone(component);
+async fn in_process(engine: &Engine, component: &Bytes) -> Result<Vec<u8>, Failure> {
+    let component = component.clone();
     let compile = move |inner: &Inner| inner.wasm.precompile_component(&component);
     let compiled = blocking(engine, compile).await.map_err(Failure::Compiler)?;
     compiled.map_err(|error| Failure::Component(format!("{error:#}")))

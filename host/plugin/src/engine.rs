@@ -55,6 +55,7 @@ pub(super) struct Inner {
     /// One compilation at a time: each uses every core and up to 350 MiB.
     pub(super) compiling: Arc<Queue>,
     pub(super) calls: Arc<Semaphore>,
+    pub(super) most_calls: usize,
     /// The memory of all calls together.
     pub(super) memory: Arc<GuestMemory>,
     /// The permits that a call needs to run on once it is no longer light; see `meter`.
@@ -97,7 +98,22 @@ impl Engine {
         cache: Option<CodeCache>,
         compiler: Option<Compiler>,
     ) -> Result<Self, EngineError> {
-        let (wasm, pooling) = wasm_engine().map_err(EngineError::Wasm)?;
+        Self::for_calls(CONCURRENT_CALLS, cache, compiler)
+    }
+
+    /// Makes an engine that runs at most this many calls at once, up to 256. More are refused as busy. An engine for few calls is made
+    /// faster.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::new`].
+    pub fn for_calls(
+        calls: usize,
+        cache: Option<CodeCache>,
+        compiler: Option<Compiler>,
+    ) -> Result<Self, EngineError> {
+        let calls = calls.min(CONCURRENT_CALLS);
+        let (wasm, pooling) = wasm_engine(calls).map_err(EngineError::Wasm)?;
         let ticker = Ticker::start(wasm.weak())?;
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let heavy = cores.saturating_sub(1).max(1);
@@ -113,7 +129,8 @@ impl Engine {
             cache,
             compiler,
             compiling: Queue::new(1),
-            calls: Arc::new(Semaphore::new(CONCURRENT_CALLS)),
+            calls: Arc::new(Semaphore::new(calls)),
+            most_calls: calls,
             memory: GuestMemory::new(default_memory()),
             heavy: Queue::new(heavy),
             guests: guests.handle().clone(),
@@ -131,7 +148,9 @@ impl Engine {
     #[must_use]
     pub fn observed(self, audit: Audit, metrics: Metrics) -> Self {
         metrics.watch(&self.inner, |inner, levels| {
-            let taken = CONCURRENT_CALLS.saturating_sub(inner.calls.available_permits());
+            let taken = inner
+                .most_calls
+                .saturating_sub(inner.calls.available_permits());
             levels.call_places_taken += taken as u64;
             levels.guest_memory_bytes += inner.memory.taken() as u64;
             levels.guest_memory_limit_bytes += inner.memory.limit() as u64;
@@ -199,9 +218,9 @@ fn default_memory() -> usize {
     usize::try_from(half.max(LEAST_MEMORY)).unwrap_or(usize::MAX)
 }
 
-/// Makes the engine with a pool of instances, or without one where the address space is too small for it.
-fn wasm_engine() -> wasmtime::Result<(wasmtime::Engine, bool)> {
-    let pooled = wasmtime::Engine::new(config(true).allocation_strategy(pool()));
+/// Makes the engine with a pool of instances for this many calls, or without one where the address space is too small for it.
+fn wasm_engine(calls: usize) -> wasmtime::Result<(wasmtime::Engine, bool)> {
+    let pooled = wasmtime::Engine::new(config(true).allocation_strategy(pool(calls)));
     match pooled {
         Ok(engine) => Ok((engine, true)),
         Err(error) => {
@@ -238,8 +257,10 @@ fn config(pooling: bool) -> Config {
     config
 }
 
-fn pool() -> InstanceAllocationStrategy {
-    let calls = u32::try_from(CONCURRENT_CALLS).unwrap_or(u32::MAX) + LOADS;
+fn pool(calls: usize) -> InstanceAllocationStrategy {
+    let calls = u32::try_from(calls)
+        .unwrap_or(u32::MAX)
+        .saturating_add(LOADS);
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls * CORE_INSTANCES_PER_CALL)

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, InstancePre, Linker};
 
@@ -14,7 +15,7 @@ use super::engine::Engine;
 use super::settings::Settings;
 use super::text::shown;
 use super::wasi::Granted;
-use super::{Digest, Example, Limits, LoadError, Shape};
+use super::{Cause, Digest, Example, Limits, LoadError, Shape};
 use crate::capability::bindings::PluginPre;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{self, State};
@@ -88,6 +89,19 @@ impl Plugin {
         component: &[u8],
         options: Options,
     ) -> Result<Arc<Self>, LoadError> {
+        Self::load_shared(engine, Bytes::copy_from_slice(component), options).await
+    }
+
+    /// As [`Plugin::load`], without a copy of the component.
+    ///
+    /// # Errors
+    ///
+    /// See [`LoadError`].
+    pub async fn load_shared(
+        engine: &Engine,
+        component: Bytes,
+        options: Options,
+    ) -> Result<Arc<Self>, LoadError> {
         let Options {
             name,
             sha256,
@@ -104,8 +118,7 @@ impl Plugin {
                 limit: limits.component,
             });
         }
-        let component: Arc<[u8]> = component.into();
-        let (digest, shape) = read(Arc::clone(&component)).await?;
+        let (digest, shape) = read(component.clone()).await?;
         if let Some(pinned) = sha256.filter(|pinned| *pinned != digest) {
             return Err(LoadError::Digest {
                 plugin: name,
@@ -205,7 +218,7 @@ impl std::fmt::Debug for Plugin {
 
 /// Reads the digest and the shape of a component on a thread that may block: a large component takes a while. A wrong digest is
 /// reported before any other problem with the component.
-async fn read(component: Arc<[u8]>) -> Result<(Digest, Result<Shape, LoadError>), LoadError> {
+async fn read(component: Bytes) -> Result<(Digest, Result<Shape, LoadError>), LoadError> {
     let read = move || (Digest::of(&component), Shape::read(&component));
     let read = tokio::task::spawn_blocking(read).await;
     read.map_err(|error| LoadError::NotAComponent(error.to_string()))
@@ -217,7 +230,13 @@ async fn checked(tools: Vec<wit::Tool>, plugin: String, limit: usize) -> Result<
     checked.unwrap_or_else(|unfinished| {
         Err(match unfinished {
             Unfinished::Limit(limit) => LoadError::CheckTime(limit),
-            other => LoadError::ListTools(format!("the host failed to check them: {other}")),
+            other => {
+                let text = format!("the host failed to check them: {other}");
+                LoadError::ListTools(Box::new(Cause {
+                    text,
+                    ..Cause::default()
+                }))
+            }
         })
     })
 }

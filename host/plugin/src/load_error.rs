@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Digest;
 use super::contract::{CONTRACT, PACKAGE};
 use super::limits::bytes as in_bytes;
 use super::limits::{MAX_PLUGIN_NAME, MAX_TOOLS};
 use super::text::shown;
+use super::{Cause, Digest};
 use crate::capability::{CAPABILITIES, Capability, grants_line};
 use toolhost_state::trusted::UntrustedError;
 
@@ -81,7 +81,7 @@ pub enum LoadError {
     Server(String),
     /// The component does not export the tools.
     #[error(
-        "the component does not export {PACKAGE}tools@{CONTRACT}.0, so it is no plugin: it exports {exports}; build it against a world of toolhost:plugin",
+        "the component does not export {PACKAGE}tools@{CONTRACT}.0, so it is no plugin: it exports {exports}; in Rust name its tools in `toolhost_sdk::export_tools!`, in other languages build it against a world of toolhost:plugin",
         exports = listed(.0)
     )]
     NoTools(Vec<String>),
@@ -143,7 +143,7 @@ pub enum LoadError {
     Compiler(String),
     /// The plugin could not list its tools.
     #[error("the plugin did not list its tools: {0}")]
-    ListTools(String),
+    ListTools(Box<Cause>),
     /// The plugin lists too many tools.
     #[error("the plugin lists {0} tools, the most is {MAX_TOOLS}: make several plugins of it")]
     TooManyTools(usize),
@@ -175,6 +175,14 @@ pub enum LoadError {
 }
 
 impl LoadError {
+    /// Returns the cause, if the guest ran and failed.
+    pub fn cause(&self) -> Option<&Cause> {
+        match self {
+            Self::ListTools(cause) => Some(cause),
+            _ => None,
+        }
+    }
+
     /// Makes the error of a component that cannot be read; `text` is the message of the reader that failed.
     pub(super) fn malformed(text: &str) -> Self {
         let text = shown(text);

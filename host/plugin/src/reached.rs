@@ -10,6 +10,8 @@ use toolhost_call::metrics::LimitKind;
 pub(super) struct Reached {
     /// The kind of the limit.
     pub(super) kind: LimitKind,
+    /// The value of the limit, in the unit of its kind.
+    pub(super) value: usize,
     text: String,
 }
 
@@ -17,7 +19,7 @@ impl Reached {
     /// Makes the text of a limit with this value, in the unit of its kind.
     pub(super) fn of(kind: LimitKind, value: usize) -> Self {
         let text = kind.reached(value as u64);
-        Self { kind, text }
+        Self { kind, value, text }
     }
 
     /// Makes the text of a limit of time with this value.

@@ -23,7 +23,7 @@ use super::reply;
 use super::span;
 use super::store;
 use super::text::shown;
-use super::{LoadError, Plugin};
+use super::{Cause, LoadError, Plugin};
 use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Call, CallContext, Started, State};
@@ -60,7 +60,8 @@ pub struct Context {
 impl Plugin {
     /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
     ///
-    /// The call has a span of its own, within the span of the task that had it admitted.
+    /// The call has a span of its own, within the span of the task that had it admitted. If the guest fails, the log gets one
+    /// record with the cause.
     pub async fn call(
         &self,
         admitted: Admitted,
@@ -68,14 +69,27 @@ impl Plugin {
         request: Arc<Request>,
         context: Context,
     ) -> Outcome {
+        let (outcome, _) = self.call_with_cause(admitted, tool, request, context).await;
+        outcome
+    }
+
+    /// As [`Plugin::call`]. If the guest failed, also returns the cause, which is for the author of the plugin: the outcome, which
+    /// models read, has nothing of the guest's internals.
+    pub async fn call_with_cause(
+        &self,
+        admitted: Admitted,
+        tool: &str,
+        request: Arc<Request>,
+        context: Context,
+    ) -> (Outcome, Option<Cause>) {
         let span = span::of_call(&admitted.span, &self.name, &request);
         let called = self.call_within(admitted, tool, request, context);
-        let outcome = called.instrument(span.clone()).await;
+        let (outcome, cause) = called.instrument(span.clone()).await;
         span::record_end(&span, &outcome);
         self.engine
             .metrics
             .call_ended(outcome.state().name(), outcome.duration, outcome.queued);
-        outcome
+        (outcome, cause)
     }
 
     async fn call_within(
@@ -84,7 +98,7 @@ impl Plugin {
         tool: &str,
         request: Arc<Request>,
         context: Context,
-    ) -> Outcome {
+    ) -> (Outcome, Option<Cause>) {
         let began = Instant::now();
         let trail = self.trail(Some(&request));
         let mut tally = CallRecorder::begin(trail, tool, &request, began);
@@ -125,8 +139,9 @@ impl Plugin {
             }
         }
         let processes: Vec<String> = processes.into_iter().map(|process| process.id).collect();
+        let cause = tally.cause();
         let used = tally.end(&result, cancelled, &processes);
-        Outcome {
+        let outcome = Outcome {
             id: request.id.clone(),
             tool: request.tool.clone(),
             result,
@@ -136,7 +151,8 @@ impl Plugin {
             duration: began.elapsed(),
             queued: began.saturating_duration_since(at),
             used,
-        }
+        };
+        (outcome, cause)
     }
 
     /// Has the call approved if that is needed, and runs its guest.
@@ -200,7 +216,7 @@ impl Plugin {
             Err(failure) => Err(failure),
         };
         reply.map_err(|failure| {
-            tally.failed(&failure);
+            tally.failed(&failure, &self.limits);
             failure.into()
         })
     }
@@ -220,12 +236,19 @@ impl Plugin {
         }
         match settled {
             Ok(listed) => {
-                let listed = listed
-                    .map_err(|text| LoadError::ListTools(format!("it says: {}", shown(&text))));
+                let listed = listed.map_err(|text| {
+                    let text = format!("it says: {}", shown(&text));
+                    let cause = Cause::reported(text, &self.name, &usage.evidence);
+                    LoadError::ListTools(Box::new(cause))
+                });
                 Ok((listed?, usage.memory.load(Ordering::Relaxed)))
             }
             Err(Failure::Unfit(text)) => Err(LoadError::Mismatch(shown(&text))),
-            Err(failure) => Err(LoadError::ListTools(failure.to_string())),
+            Err(failure) => {
+                let cause = Cause::of(&failure, &self.name, &self.limits, &usage.evidence);
+                usage.evidence.record(&cause);
+                Err(LoadError::ListTools(Box::new(cause)))
+            }
         }
     }
 
@@ -277,6 +300,7 @@ impl Plugin {
         let usage = Usage {
             meter: Arc::clone(&meter),
             memory: Arc::clone(store.data().limiter.peak()),
+            evidence: context.evidence.clone(),
         };
         let (pre, time) = (self.pre.clone(), Arc::clone(&meter));
         let guest = async move {
@@ -299,6 +323,7 @@ impl Plugin {
                 context.trail.limit(reached.kind);
             }
             result.map_err(|error| {
+                context.evidence.ended_with(&error);
                 let failure = Failure::classify(&error, limiter, &context.limits);
                 match (failure, reached) {
                     // A guest that a capability refuses mostly traps soon after.

@@ -17,12 +17,16 @@ pub(super) fn of_call(asked: &Span, plugin: &str, request: &Request) -> Span {
         call = request.id.as_str(),
         tool = request.tool.as_str(),
         plugin,
+        workspace = Empty,
         trace = Empty,
         state = Empty,
         duration_ms = Empty,
     );
     if span.is_disabled() {
         return span;
+    }
+    if let Some(workspace) = &request.workspace {
+        span.record("workspace", workspace.as_str());
     }
     let caller = TraceContext::of(&request.attributes);
     if let Some(caller) = &caller

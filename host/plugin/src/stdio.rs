@@ -17,7 +17,7 @@ const PERMIT: usize = 64 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct GuestOutput {
     log: LineLog,
-    level: Level,
+    is_error: bool,
 }
 
 /// An open handle to the stream, with the line that it has not finished.
@@ -28,8 +28,16 @@ struct Lines {
 }
 
 impl GuestOutput {
-    pub(super) fn new(log: LineLog, level: Level) -> Self {
-        Self { log, level }
+    /// Makes standard output, each line of which is logged at once.
+    pub(super) fn output(log: LineLog) -> Self {
+        let is_error = false;
+        Self { log, is_error }
+    }
+
+    /// Makes standard error, the last lines of which the log holds back.
+    pub(super) fn error(log: LineLog) -> Self {
+        let is_error = true;
+        Self { log, is_error }
     }
 }
 
@@ -49,9 +57,11 @@ impl Lines {
 
     fn finish(&mut self) {
         let line = std::mem::take(&mut self.partial);
-        self.output
-            .log
-            .line(self.output.level, &String::from_utf8_lossy(&line));
+        let (log, text) = (&self.output.log, String::from_utf8_lossy(&line));
+        match self.output.is_error {
+            true => log.hold(&text),
+            false => log.line(Level::INFO, &text),
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The thread that increments the epoch of an engine. The increments interrupt running guests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
@@ -14,7 +14,10 @@ const TICK: Duration = Duration::from_millis(2);
 /// the one before, so quick successive calls find the thread in a short pause.
 const SHORT: u32 = 4;
 
-/// Increments the epoch while a guest runs, sleeps while none does, and ends with the engine.
+/// The pause that only a guest ends.
+const ENDLESS: u32 = u32::MAX;
+
+/// Increments the epoch while a guest runs, and sleeps while none does.
 #[derive(Debug)]
 pub(super) struct Ticker {
     shared: Arc<Shared>,
@@ -28,6 +31,8 @@ struct Shared {
     ticks: AtomicU64,
     /// The pause under way, in ticks.
     pause: AtomicU32,
+    /// Whether the thread is to end.
+    is_closed: AtomicBool,
 }
 
 /// A guard: the epoch is incremented until it is dropped.
@@ -63,7 +68,7 @@ impl Ticker {
 
 impl Drop for Ticker {
     fn drop(&mut self) {
-        // Wake the thread, so that it notices that the engine is gone, and ends.
+        self.shared.is_closed.store(true, Ordering::SeqCst);
         self.thread.unpark();
     }
 }
@@ -75,8 +80,6 @@ impl Drop for Ticking<'_> {
 }
 
 fn run(engine: &EngineWeak, shared: &Shared) {
-    /// The longest pause, after which the thread looks whether the engine still exists.
-    const LONGEST: u32 = 5_000;
     /// The pause after which no guest is expected soon.
     const LINGER: u32 = 16;
     let mut pause = 1;
@@ -87,16 +90,46 @@ fn run(engine: &EngineWeak, shared: &Shared) {
             0 => pause,
             _ => 1,
         };
-        thread::park_timeout(TICK * ticks);
-        let Some(engine) = engine.upgrade() else {
+        match ticks {
+            ENDLESS => thread::park(),
+            ticks => thread::park_timeout(TICK * ticks),
+        }
+        let engine = engine.upgrade();
+        let Some(engine) = engine.filter(|_| !shared.is_closed.load(Ordering::SeqCst)) else {
             return;
         };
         engine.increment_epoch();
         shared.ticks.fetch_add(1, Ordering::Relaxed);
         pause = match shared.running.load(Ordering::SeqCst) {
             1.. => 1,
-            0 if pause >= LINGER => LONGEST,
+            0 if pause >= LINGER => ENDLESS,
             0 => pause * 2,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_until_a_guest_runs_and_ends_with_the_ticker() {
+        let until = |is_so: &dyn Fn() -> bool| {
+            while !is_so() {
+                thread::yield_now();
+            }
+        };
+        let engine = wasmtime::Engine::default();
+        let ticker = Ticker::start(engine.weak()).unwrap();
+        let shared = Arc::clone(&ticker.shared);
+        until(&|| shared.pause.load(Ordering::SeqCst) == ENDLESS);
+        let before = ticker.ticks();
+        let guest = ticker.tick();
+        until(&|| ticker.ticks() > before + 1);
+        drop(guest);
+        until(&|| shared.pause.load(Ordering::SeqCst) == ENDLESS);
+        drop(ticker);
+        // Nothing but this test holds it.
+        until(&|| Arc::strong_count(&shared) == 1);
     }
 }

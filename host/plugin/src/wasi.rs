@@ -58,8 +58,8 @@ impl Granted {
     pub(super) fn context(&self, log: &LineLog) -> WasiCtx {
         let mut builder = WasiCtxBuilder::new();
         builder
-            .stdout(GuestOutput::new(log.clone(), tracing::Level::INFO))
-            .stderr(GuestOutput::new(log.clone(), tracing::Level::WARN))
+            .stdout(GuestOutput::output(log.clone()))
+            .stderr(GuestOutput::error(log.clone()))
             .allow_tcp(false)
             .allow_udp(false)
             .allow_ip_name_lookup(false)

@@ -17,15 +17,41 @@ const SHOWN_ID: usize = 64;
 /// The most entries of a list in an event; the last one says how many more there are.
 const MAX_LIST: usize = 200;
 
-/// Returns the line of an event, without its end. Its texts, ids and lists are cut where they are too long.
-pub(super) fn line(time: SystemTime, event: &str, fields: Value) -> String {
-    let mut all = Map::new();
-    all.insert("time".into(), rfc3339(time).into());
-    all.insert("event".into(), event.into());
-    if let Value::Object(fields) = bounded("", fields) {
-        all.extend(fields);
+/// The first fields of many lines, as JSON.
+#[derive(Debug, Default)]
+pub(super) struct First(Vec<(&'static str, String)>);
+
+impl First {
+    /// Writes the fields, cut if they are too long.
+    pub(super) fn new<'a>(fields: impl IntoIterator<Item = (&'static str, &'a str)>) -> Self {
+        let json = |(name, text): (_, &str)| (name, bounded(name, text.into()).to_string());
+        Self(fields.into_iter().map(json).collect())
     }
-    escaped(&Value::Object(all).to_string())
+}
+
+/// Returns the line of an event, without its end. Its texts, ids and lists are cut where they are too long. A field replaces the one of
+/// `first` that has its name.
+pub(super) fn line(time: SystemTime, event: &str, first: &First, fields: Value) -> String {
+    let mut line = format!(
+        r#"{{"time":"{}","event":{}"#,
+        rfc3339(time),
+        Value::from(event)
+    );
+    let mut fields = match bounded("", fields) {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    for (name, json) in &first.0 {
+        _ = match fields.shift_remove(*name) {
+            Some(own) => write!(line, r#","{name}":{own}"#),
+            None => write!(line, r#","{name}":{json}"#),
+        };
+    }
+    for (name, value) in fields {
+        _ = write!(line, ",{}:{value}", Value::from(name));
+    }
+    line.push('}');
+    escaped(line)
 }
 
 /// Returns the value of a field, cut if it is too long. A long id is cut and gets a digest, so that it still differs from other ids.
@@ -48,13 +74,11 @@ fn bounded(name: &str, value: Value) -> Value {
             let items = items.into_iter().take(MAX_LIST);
             items.map(|item| bounded("", item)).chain(more).collect()
         }
-        Value::Object(fields) => {
-            let fields = fields.into_iter();
-            let fields = fields.map(|(name, value)| {
-                let value = bounded(&name, value);
-                (name, value)
-            });
-            fields.collect()
+        Value::Object(mut fields) => {
+            for (name, value) in &mut fields {
+                *value = bounded(name, value.take());
+            }
+            Value::Object(fields)
         }
         other => other,
     }
@@ -62,7 +86,10 @@ fn bounded(name: &str, value: Value) -> Value {
 
 /// Escapes characters that JSON allows but that affect a terminal, such as DEL and marks of text direction. In JSON, they occur only in
 /// strings.
-fn escaped(json: &str) -> String {
+fn escaped(json: String) -> String {
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return json;
+    }
     let mut line = String::with_capacity(json.len());
     for c in json.chars() {
         let acts = c.is_control()
@@ -89,7 +116,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_with_its_time_first() {
         assert_eq!(
-            line(UNIX_EPOCH, "lost", json!({ "count": 2 })),
+            line(UNIX_EPOCH, "lost", &First::default(), json!({ "count": 2 })),
             r#"{"time":"1970-01-01T00:00:00.000Z","event":"lost","count":2}"#
         );
     }
@@ -97,10 +124,22 @@ mod tests {
     #[test]
     fn nothing_in_it_acts_on_a_terminal() {
         let hostile = "a\n\"\u{9b}2J\u{202e}\u{7f}ä";
-        let line = line(UNIX_EPOCH, "x", json!({ "text": hostile }));
+        let first = First::new([("chat", hostile)]);
+        let line = line(UNIX_EPOCH, "x", &first, json!({ "text": hostile }));
         assert!(line.contains(r#"a\n\"\u009b2J\u202e\u007fä"#), "{line}");
         let parsed: Value = serde_json::from_str(&line).unwrap();
-        assert_eq!(parsed["text"], hostile);
+        assert_eq!(
+            (&parsed["text"], &parsed["chat"]),
+            (&hostile.into(), &hostile.into())
+        );
+    }
+
+    #[test]
+    fn first_fields_come_first_and_can_be_replaced() {
+        let first = First::new([("chat", "a"), ("call", "b")]);
+        let line = line(UNIX_EPOCH, "x", &first, json!({ "size": 1, "call": "c" }));
+        let text = r#""event":"x","chat":"a","call":"c","size":1}"#;
+        assert!(line.ends_with(text), "{line}");
     }
 
     #[test]

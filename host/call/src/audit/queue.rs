@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 
 use super::file::LogFile;
-use super::line::line;
+use super::line::{First, line};
 use super::shares::{Owner, Shares};
 use crate::metrics::Metrics;
 
@@ -229,14 +229,24 @@ impl Writer {
         let left_out = account.shares.reports((!all).then(Instant::now));
         drop(account);
         if self.lost > 0 {
-            let text = line(SystemTime::now(), "lost", json!({ "count": self.lost }));
+            let text = line(
+                SystemTime::now(),
+                "lost",
+                &First::default(),
+                json!({ "count": self.lost }),
+            );
             if self.write(&text) {
                 tracing::warn!(lines = self.lost, "the audit trail has a gap");
                 self.lost = 0;
             }
         }
         for report in left_out {
-            let text = line(SystemTime::now(), "left_out", json!(report));
+            let text = line(
+                SystemTime::now(),
+                "left_out",
+                &First::default(),
+                json!(report),
+            );
             self.append(&text, report.count);
         }
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::Serialize;
-use serde_json::{Map, Value};
 
-use super::Audit;
+use super::line::First;
+use super::shares::Owner;
+use super::{Audit, owner};
 use crate::call::Request;
 use crate::metrics::{LimitKind, Metrics};
 use toolhost_state::id::{CallId, ChatId};
@@ -70,6 +71,32 @@ pub enum Use {
 /// until earlier lines are rotated away.
 const MAX_CHEAP: u64 = 100;
 
+/// The fields that each line begins with, and the owner of the lines.
+#[derive(Debug)]
+struct Whose {
+    /// Principal, chat, call, plugin and workspace, as far as they are known.
+    fields: First,
+    owner: Option<Owner>,
+}
+
+impl Whose {
+    fn new([principal, chat, call, plugin, workspace]: [Option<&str>; 5]) -> Arc<Self> {
+        let fields = [
+            ("principal", principal),
+            ("chat", chat),
+            ("call", call),
+            ("plugin", plugin),
+            ("workspace", workspace),
+        ];
+        let fields = fields.into_iter();
+        let fields = fields.filter_map(|(name, value)| Some((name, value?)));
+        Arc::new(Self {
+            fields: First::new(fields),
+            owner: owner(principal, chat),
+        })
+    }
+}
+
 /// The audit trail of one call of a plugin; without a call, that of a plugin while it is asked for its tools. Clones belong to the same
 /// call.
 #[derive(Clone, Debug)]
@@ -81,8 +108,7 @@ pub struct Trail {
     pub plugin: Arc<str>,
     /// The call; `None` while the plugin is asked for its tools.
     pub call: Option<(ChatId, CallId)>,
-    /// The fields that each line begins with: principal, chat, call and plugin.
-    whose: Map<String, Value>,
+    whose: Arc<Whose>,
     /// The number of cheap events: those that cost a guest almost nothing.
     cheap: Arc<AtomicU64>,
 }
@@ -95,11 +121,12 @@ impl Trail {
         plugin: Arc<str>,
         request: Option<&Request>,
     ) -> Self {
-        let whose = whose([
+        let whose = Whose::new([
             request.map(|request| request.actor.name()),
             request.map(|request| request.chat.as_str()),
             request.map(|request| request.id.as_str()),
             Some(&plugin),
+            request.and_then(|request| Some(request.workspace.as_ref()?.as_str())),
         ]);
         Self {
             audit,
@@ -122,7 +149,7 @@ impl Trail {
         call: Option<&str>,
     ) -> Self {
         let chat = chat.map(ChatId::as_str);
-        let whose = whose([Some(principal), chat, call, interface]);
+        let whose = Whose::new([Some(principal), chat, call, interface, None]);
         let plugin = interface.unwrap_or_default().into();
         Self {
             whose,
@@ -160,22 +187,15 @@ impl Trail {
         self.metrics.limit(&self.plugin, limit);
     }
 
-    /// Records an event of this call. The principal, chat, call and plugin come before its own fields.
+    /// Records an event of this call. The principal, chat, call, plugin and workspace come before its own fields.
     pub fn event(&self, event: &'static str, fields: impl Serialize) {
-        let mut all = self.whose.clone();
-        if let Ok(Value::Object(fields)) = serde_json::to_value(fields) {
-            all.extend(fields);
-        }
-        self.audit.record(event, all);
+        let Whose {
+            fields: first,
+            owner,
+        } = &*self.whose;
+        let fields = serde_json::to_value(fields).unwrap_or_default();
+        self.audit.append(event, owner.clone(), first, fields);
     }
-}
-
-/// Returns the fields principal, chat, call and plugin, as far as they are known.
-fn whose(values: [Option<&str>; 4]) -> Map<String, Value> {
-    let names = ["principal", "chat", "call", "plugin"];
-    let fields = names.into_iter().zip(values);
-    let fields = fields.filter_map(|(name, value)| Some((name.to_owned(), value?.into())));
-    fields.collect()
 }
 
 #[cfg(test)]

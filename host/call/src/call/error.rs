@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::WorkspaceError;
+
 /// Why a request gets no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -17,6 +19,9 @@ pub enum CallError {
     /// The ledger refuses it.
     #[error(transparent)]
     Refused(#[from] Refused),
+    /// The workspace of its chat cannot be had. Nothing ran.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
 }
 
 impl CallError {
@@ -24,6 +29,7 @@ impl CallError {
     pub fn reason(&self) -> &'static str {
         match self {
             Self::Refused(refused) => refused.into(),
+            Self::Workspace(error) => error.into(),
             other => other.into(),
         }
     }

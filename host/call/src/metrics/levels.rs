@@ -19,6 +19,9 @@ use prometheus_client::registry::Registry;
 
 use super::Metrics;
 
+/// The most workspaces that have a label of their own.
+pub const MOST_WORKSPACES: usize = 50;
+
 /// Declares the levels that are numbers, and how each shows: its help, its type, and its name, which in the metrics begins with
 /// `toolhost_` and, for a counter, ends with `_total`.
 macro_rules! levels {
@@ -88,6 +91,16 @@ levels! {
         counter output_bytes;
         /// Bytes of saved outputs
         gauge saved_bytes;
+        /// Workspaces with names
+        gauge workspaces;
+        /// Workspaces with names that are open
+        gauge workspaces_open;
+        /// Workspaces with names that could not be opened the last time
+        gauge workspaces_failed;
+        /// Agents that are connected to this host
+        gauge agents_connected;
+        /// Chats that belong to workspaces with names
+        gauge workspace_chats;
         /// Readers that follow the events of a chat
         gauge event_readers;
         /// Events that were published
@@ -105,6 +118,8 @@ levels! {
     } and {
         /// Shells that ended, by cause: counters.
         pub processes_ended: BTreeMap<String, u64>,
+        /// Calls that run in workspaces with names, by workspace: gauges, of at most [`MOST_WORKSPACES`].
+        pub workspace_calls: BTreeMap<String, u64>,
     }
 }
 
@@ -145,15 +160,23 @@ impl Collector for Watched {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let levels = self.now();
         levels.encode_numbers(&mut encoder)?;
-        if levels.processes_ended.is_empty() {
-            return Ok(());
+        if !levels.processes_ended.is_empty() {
+            let help = "Shells that ended, by cause";
+            let mut family =
+                encoder.encode_descriptor("processes_ended", help, None, MetricType::Counter)?;
+            for (cause, count) in levels.processes_ended {
+                let labels = [("cause", cause)];
+                ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+            }
         }
-        let help = "Shells that ended, by cause";
-        let mut family =
-            encoder.encode_descriptor("processes_ended", help, None, MetricType::Counter)?;
-        for (cause, count) in levels.processes_ended {
-            let labels = [("cause", cause)];
-            ConstCounter::new(count).encode(family.encode_family(&labels)?)?;
+        if !levels.workspace_calls.is_empty() {
+            let help = "Calls that run in the busiest workspaces with names";
+            let mut family =
+                encoder.encode_descriptor("workspace_calls", help, None, MetricType::Gauge)?;
+            for (workspace, count) in levels.workspace_calls {
+                let labels = [("workspace", workspace)];
+                ConstGauge::new(count).encode(family.encode_family(&labels)?)?;
+            }
         }
         Ok(())
     }

@@ -95,6 +95,7 @@ fn names_and_labels_are_as_documented() {
     let one = Arc::new(1);
     metrics.watch(&one, |one, levels| {
         levels.processes_ended.insert("itself".into(), *one);
+        levels.workspace_calls.insert("w".into(), *one);
     });
     let text = metrics.text();
     let shown = metrics.text_in(Format::Prometheus);

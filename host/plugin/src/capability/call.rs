@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Allowance, Started};
+use crate::cause::Evidence;
 use crate::limits::Limits;
 use crate::line_log::LineLog;
 use crate::settings::Settings;
@@ -24,6 +25,7 @@ pub(crate) struct CallContext {
     pub(crate) settings: Arc<Settings>,
     pub(crate) limits: Limits,
     pub(crate) log: LineLog,
+    pub(crate) evidence: Evidence,
     /// Where uses of capabilities are recorded.
     pub(crate) trail: Trail,
     /// The rest of the call's limits on starts and bytes.
@@ -40,10 +42,12 @@ impl CallContext {
         limits: &Limits,
         trail: Trail,
     ) -> Self {
+        let log = LineLog::new(&trail, settings, limits.log);
         Self {
             call: call.map(Arc::new),
             settings: Arc::clone(settings),
-            log: LineLog::new(&trail, settings, limits.log),
+            evidence: Evidence::new(&log),
+            log,
             allowance: Arc::new(Allowance::new(limits, &trail)),
             work: Arc::new(CpuAccount::limited(limits.guest_time)),
             limits: limits.clone(),

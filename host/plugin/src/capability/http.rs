@@ -7,6 +7,8 @@
 //! The host holds a request that a guest prepares and never sends. So headers, texts and the buffered part of a body are
 //! bounded for each request, and the handles of the call bound the number of requests.
 
+mod lent;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -187,13 +189,17 @@ impl CallState for Http {
     type Grant = Arc<Sender>;
 
     fn prepare(value: Option<&GrantValue>) -> Arc<Sender> {
-        let patterns = match value {
+        let patterns: Vec<_> = match value {
             Some(GrantValue::List(texts)) => {
                 texts.iter().filter_map(|text| text.parse().ok()).collect()
             }
             _ => Vec::new(),
         };
-        Sender::new(patterns, Network::system())
+        let network = match patterns.is_empty() {
+            true => Network::unused(),
+            false => Network::system(),
+        };
+        Sender::new(patterns, network)
     }
 
     fn begin(sender: &Arc<Sender>, context: &CallContext) -> Self {
@@ -263,8 +269,17 @@ impl WasiHttpHooks for Hooks {
         options: Option<RequestOptions>,
         _: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Exchange> + Send> {
+        let (head, body) = request.into_parts();
+        let (body, rest) = lent::lend(body);
+        let request = Request::from_parts(head, body);
+        // This task ends when the guest has finished the body, at the latest with the guest.
+        let work = Arc::clone(&self.work);
+        let discard = move || drop(tokio::spawn(Charged::new(work, rest.discard())));
         if self.scope.call().is_err() {
-            return Box::new(std::future::ready(Err(Error::HttpRequestDenied)));
+            return Box::new(async {
+                discard();
+                Err(Error::HttpRequestDenied)
+            });
         }
         let options = options.unwrap_or_default();
         let timeouts = Timeouts {
@@ -275,7 +290,10 @@ impl WasiHttpHooks for Hooks {
         let sending = self.session.send(request, timeouts);
         let work = Arc::clone(&self.work);
         let exchange = async move {
-            let (response, connection) = sending.await.map_err(code)?;
+            let (response, connection) = sending.await.map_err(|error| {
+                discard();
+                code(error)
+            })?;
             let response = response.map(|body| body.map_err(code).boxed_unsync());
             let rest = Charged::new(work, async move {
                 connection.await;

@@ -7,16 +7,18 @@ use wasmtime::component::Linker;
 
 use super::bindings::toolhost::plugin::settings as wit;
 use super::{CallContext, Of, Scope, State, View};
+use crate::cause::Evidence;
 use crate::settings::Settings;
 
 /// How much of a name is repeated in an error, in bytes.
 const MAX_NAME: usize = 100;
 
-/// The settings of the plugin of a call, and the scope that records refusals.
+/// The settings of the plugin of a call, the scope that records refusals, and the evidence of settings that are missing.
 #[derive(Debug)]
 pub(crate) struct Given {
     settings: Arc<Settings>,
     scope: Scope,
+    evidence: Evidence,
 }
 
 impl Given {
@@ -24,6 +26,7 @@ impl Given {
         Self {
             settings: Arc::clone(&context.settings),
             scope: context.scope("secrets"),
+            evidence: context.evidence.clone(),
         }
     }
 }
@@ -35,7 +38,11 @@ pub(super) fn link(linker: &mut Linker<State>) -> Result<()> {
 
 impl wit::Host for View<'_, Given> {
     async fn get(&mut self, key: String) -> Result<Option<String>> {
-        Ok(self.state.settings.settings.get(&key).cloned())
+        let given = self.state.settings.settings.get(&key).cloned();
+        if given.is_none() {
+            self.state.evidence.setting_is_missing(&key);
+        }
+        Ok(given)
     }
 
     async fn secret(&mut self, name: String) -> Result<Result<String, String>> {

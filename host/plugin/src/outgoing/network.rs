@@ -25,6 +25,15 @@ impl Network {
         }
     }
 
+    /// Returns the network of a sender that may send nothing. It has no certificates: to read those of the system takes longer than
+    /// to load a plugin.
+    pub fn unused() -> Self {
+        Self {
+            resolver: Arc::new(Resolver::new()),
+            tls: None,
+        }
+    }
+
     /// Makes a network with another resolver and other trusted certificates.
     pub fn new(resolver: Arc<dyn Resolve>, roots: RootCertStore) -> Self {
         Self {

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
-    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, NewCall, Process, ProcessQuery, Processes, Session, Sqlite, Store,
-    StoreError, Swept,
+    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
+    ChatQuery, Counts, EndedCall, NewCall, Process, ProcessQuery, Processes, Session, Sqlite,
+    Store, StoreError, StoredWorkspace, Swept, Workspaces,
 };
+
+use toolhost_state::workspace_name::WorkspaceName;
 
 use super::*;
 
@@ -95,6 +97,9 @@ handed! {
     forget_temporaries(paths: Vec<PathBuf>) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
+    put_workspace(workspace: StoredWorkspace) -> ();
+    remove_workspace(name: WorkspaceName) -> ();
+    bind(binding: Binding) -> ();
     }
     noting {
     note(chat: ChatId, call: CallId) -> ();
@@ -106,5 +111,6 @@ handed! {
     processes(query: ProcessQuery) -> Processes;
     temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
+    workspaces() -> Workspaces;
     }
 }

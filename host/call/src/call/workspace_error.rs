@@ -1,0 +1,76 @@
+//! Why a workspace cannot be had.
+
+use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::WorkspaceName;
+
+/// Why a workspace cannot be made, used or removed. The name of a variant in snake case is a label of a metric.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkspaceError {
+    /// There is no such workspace.
+    #[error("there is no workspace \"{0}\": make it with PUT /v1/workspaces/{0}")]
+    UnknownWorkspace(WorkspaceName),
+    /// The actor is for other workspaces.
+    #[error("this token is for other workspaces")]
+    ForeignWorkspace,
+    /// The chat belongs to another workspace, or a call of it ran in the default one.
+    #[error(
+        "the chat {chat} belongs to the workspace \"{workspace}\" since its first call: use another chat"
+    )]
+    ChatBound {
+        /// The chat.
+        chat: ChatId,
+        /// Its workspace.
+        workspace: WorkspaceName,
+    },
+    /// The workspace is another one than the request describes.
+    #[error(
+        "the workspace \"{0}\" was made from another template, repository or quota: remove it first, or choose another name"
+    )]
+    WorkspaceExists(WorkspaceName),
+    /// Something runs in the workspace.
+    #[error(
+        "{calls} calls and {processes} processes run in the workspace \"{name}\": end them, or remove it with force"
+    )]
+    WorkspaceInUse {
+        /// The workspace.
+        name: WorkspaceName,
+        /// How many calls run in it.
+        calls: usize,
+        /// How many processes run or linger in it.
+        processes: usize,
+    },
+    /// The default workspace is that of the server.
+    #[error("the default workspace is that of the server, and is not removed")]
+    DefaultWorkspace,
+    /// The workspace cannot be what the request describes.
+    #[error("{0}")]
+    InvalidWorkspace(String),
+    /// The host has no such provider.
+    #[error("this server has no workspaces of the provider {0:?}: {advice}", advice = advice(.0))]
+    NoProvider(&'static str),
+    /// The workspace is being changed. Nothing was done.
+    #[error("the workspace \"{0}\" is being changed: try again")]
+    Changing(WorkspaceName),
+    /// There are too many workspaces or chats in them. Nothing was done.
+    #[error("{0}")]
+    TooManyWorkspaces(String),
+    /// The system failed.
+    #[error("the workspace \"{name}\" cannot be used: {reason}")]
+    WorkspaceFailed {
+        /// The workspace.
+        name: WorkspaceName,
+        /// The reason.
+        reason: String,
+    },
+    /// The store cannot take the change. Nothing was done.
+    #[error("the workspace cannot be recorded ({0}); repeat the request once that is repaired")]
+    Unrecorded(String),
+}
+
+fn advice(provider: &str) -> &'static str {
+    match provider {
+        "agent" => "its operator names agents, or a lookup URL, in [workspaces]",
+        _ => "its operator names a directory for them as `root` in [workspaces]",
+    }
+}
