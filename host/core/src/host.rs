@@ -1,7 +1,8 @@
-//! The host: plugins, a workspace and the call ledger, put together. The command line and the server use it.
+//! The host: plugins, workspaces and the call ledger, put together. The command line and the server use it.
 
 mod admission;
 mod builder;
+mod embedded;
 mod health;
 mod interrupted;
 mod lookup;
@@ -9,6 +10,7 @@ mod observe;
 mod plugins;
 mod sessions;
 mod visibility;
+mod workspaces;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,13 +36,16 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
-pub use builder::EMBEDDED;
 pub use builder::{Builder, StartError};
+pub use embedded::EMBEDDED;
 pub use plugins::{
     Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
     PluginState,
 };
 use plugins::{Listed, Plugins};
+use toolhost_remote::Agents;
+use workspaces::Workspaces;
+pub use workspaces::{Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
@@ -51,8 +56,12 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     ledger: Ledger,
+    /// All workspaces, for callers that do not know that of a chat.
     workspace: Arc<dyn Workspace>,
-    /// The same workspace, if it is on this machine and the host opened it for itself.
+    workspaces: Arc<Workspaces>,
+    /// The agents that this host uses, if it uses any.
+    agents: Option<Arc<Agents>>,
+    /// The default workspace, if it is on this machine and the host opened it for itself.
     local: Option<Arc<Local>>,
     /// The totals of the workspace as of the last [`Host::observe`].
     counted: Mutex<Totals>,
@@ -109,12 +118,13 @@ impl Host {
         self.inner.plugins.change(name, change, actor).await
     }
 
-    /// Returns the workspace, for callers that may see the processes of all chats.
+    /// Returns all workspaces as one, for callers that may see the processes of all chats. It starts the commands of a chat in the
+    /// workspace of the chat. Its files are those of the default workspace.
     pub fn workspace(&self) -> &Arc<dyn Workspace> {
         &self.inner.workspace
     }
 
-    /// Returns the workspace if it is on this machine and the host opened it for itself; `None` if [`Builder::workspace`]
+    /// Returns the default workspace if it is on this machine and the host opened it for itself; `None` if [`Builder::workspace`]
     /// named another.
     pub fn local(&self) -> Option<&Arc<Local>> {
         self.inner.local.as_ref()
@@ -155,7 +165,10 @@ impl Host {
     /// # Errors
     ///
     /// See [`CallError`]. A tool that fails, whatever the reason, is no error: the outcome says so.
-    pub async fn call(&self, request: Request) -> Result<Arc<Outcome>, CallError> {
+    pub async fn call(&self, mut request: Request) -> Result<Arc<Outcome>, CallError> {
+        let settled = self.settle_workspace(&mut request).await;
+        let refused = |error: &CallError| self.inner.metrics.call_refused(error.reason());
+        settled.map_err(CallError::from).inspect_err(refused)?;
         let request = Arc::new(request);
         // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
         // since.
@@ -166,10 +179,11 @@ impl Host {
                 name: request.tool.clone(),
                 known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
             })?;
-            Ok(self.admit(route, &request, cancelled)?)
+            let place = self.inner.workspaces.place(&request.chat)?;
+            Ok(self.admit(route, place, &request, cancelled)?)
         };
         let called = self.inner.ledger.run(&request, admit).await;
-        called.inspect_err(|error: &CallError| self.inner.metrics.call_refused(error.reason()))
+        called.inspect_err(refused)
     }
 
     /// Cancels a call, and returns once it has ended. The host sends SIGTERM to the processes that the call started in the
@@ -222,6 +236,11 @@ impl Host {
     /// Returns the status of a call; `None` if there is no such call in this chat.
     pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
         self.inner.ledger.status(chat, id).await
+    }
+
+    /// Returns the agents that this host uses; `None` if it uses none.
+    pub fn agents(&self) -> Option<&Arc<Agents>> {
+        self.inner.agents.as_ref()
     }
 
     /// Returns the events of the chats, to listen to.
@@ -313,6 +332,12 @@ impl Host {
         // This waits for the disk.
         _ = tokio::task::spawn_blocking(move || audit.finish()).await;
         live
+    }
+
+    /// Keeps the plugins loaded until the process ends, for a program that ends as soon as the host does: to unload them takes longer
+    /// than to leave them to the kernel.
+    pub fn leave_loaded(&self) {
+        self.inner.plugins.leave_loaded();
     }
 
     /// Returns a token that is cancelled when the host begins to shut down.

@@ -27,7 +27,8 @@
 //! ```
 //!
 //! The crates below are re-exported and explain the names: calls and their outcomes in [`call`], the limits of plugins in
-//! [`plugin`], processes and files of this machine in [`local`], and the trait of a workspace in [`workspace`].
+//! [`plugin`], processes and files of this machine in [`local`], those of agents in
+//! [`remote`], and the trait of a workspace in [`workspace`].
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
@@ -36,7 +37,8 @@ mod host;
 
 pub use host::{
     Builder, Component, EMBEDDED, Embedded, Host, PluginChange, PluginError, PluginInfo, PluginSet,
-    PluginSource, PluginState, StartError,
+    PluginSource, PluginState, Removal, RemovedWorkspace, StartError, WorkspaceInfo,
+    WorkspaceState,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};
@@ -44,7 +46,9 @@ pub use toolhost_call::tool::{Definition, Format, Reply};
 pub use toolhost_local as local;
 pub use toolhost_plugin as plugin;
 pub use toolhost_plugin::{Grants, Options, Preopen, Settings};
+pub use toolhost_remote as remote;
 pub use toolhost_state::id::{CallId, ChatId};
+pub use toolhost_state::workspace_name::WorkspaceName;
 pub use toolhost_store::Session;
 pub use toolhost_workspace as workspace;
 pub use toolhost_workspace::files::FilesGrant;

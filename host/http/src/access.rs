@@ -12,10 +12,9 @@ mod tokens;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::http::header::AUTHORIZATION;
 use axum::http::{Extensions, HeaderMap};
-use axum::middleware::Next;
 use axum::response::Response;
 
 use super::problem::{Kind, Problem};
@@ -55,26 +54,21 @@ pub(super) enum Channel {
     Unix(Option<Principal>),
 }
 
-/// Refuses requests with a foreign name: from a page whose host name was made to point here (DNS rebinding), or from a page of
-/// another origin.
-pub(super) async fn require_known_host(
-    State(access): State<Arc<Access>>,
-    request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
-    let way = Way::of(request.extensions());
-    access.check(request.uri(), request.headers(), way)?;
-    Ok(next.run(request).await)
-}
-
 impl Access {
-    /// Runs a request if its client is authenticated and `check` accepts its principal. The principal becomes an extension of
-    /// the request, and its name is recorded in the span. A stream of events ends when the principal is no longer known.
+    /// Refuses requests with a foreign name: from a page whose host name was made to point here (DNS rebinding), or from a page of
+    /// another origin.
+    pub(super) fn check_names(&self, request: &Request) -> Result<(), Problem> {
+        let way = Way::of(request.extensions());
+        self.check(request.uri(), request.headers(), way)
+    }
+
+    /// Runs a request by `run` if its client is authenticated and `check` accepts its principal. The principal becomes an extension
+    /// of the request, and its name is recorded in the span. A stream of events ends when the principal is no longer known.
     pub(super) async fn let_in(
         &self,
         mut request: Request,
-        next: Next,
         check: impl FnOnce(&Principal) -> Result<(), Problem>,
+        run: impl AsyncFnOnce(Request) -> Result<Response, Problem>,
     ) -> Result<Response, Problem> {
         let principal = self.principal(request.headers(), request.extensions());
         let principal = principal.inspect_err(|problem| {
@@ -83,7 +77,7 @@ impl Access {
         trace::sent_by(principal.name());
         check(&principal)?;
         request.extensions_mut().insert(principal.clone());
-        let response = next.run(request).await;
+        let response = run(request).await?;
         Ok(streams::while_known(response, &self.tokens, principal))
     }
 

@@ -1,15 +1,17 @@
 //! Connections: accepting, bounding and ending them.
 
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use futures_util::future::join_all;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolhost_call::metrics::Metrics;
 use tower::ServiceExt;
 
@@ -67,7 +69,8 @@ pub async fn serve<T>(
     let server = Server {
         router: routes,
         slots: ConnectionSlots::new(connections()),
-        graceful: GracefulShutdown::new(),
+        connections: TaskTracker::new(),
+        closing: CancellationToken::new(),
         stopping: CancellationToken::new(),
     };
     metrics.watch(&server.slots, |slots, levels| {
@@ -84,7 +87,9 @@ pub async fn serve<T>(
     drop(listeners);
     server.stopping.cancel();
     server.slots.evict_idle();
-    if tokio::time::timeout(LAST_REPLIES, server.graceful.shutdown())
+    server.closing.cancel();
+    server.connections.close();
+    if tokio::time::timeout(LAST_REPLIES, server.connections.wait())
         .await
         .is_err()
     {
@@ -97,7 +102,9 @@ pub async fn serve<T>(
 struct Server {
     router: Router,
     slots: Arc<ConnectionSlots>,
-    graceful: GracefulShutdown,
+    connections: TaskTracker,
+    /// Cancelled when connections end after the reply that they are sending.
+    closing: CancellationToken,
     /// Cancelled when no new requests are taken.
     stopping: CancellationToken,
 }
@@ -120,7 +127,8 @@ impl Server {
             let connection = Connection {
                 client: Arc::clone(slot.client()),
                 router: self.router.clone(),
-                watcher: self.graceful.watcher(),
+                _open: self.connections.token(),
+                closing: self.closing.clone(),
                 stopping: self.stopping.clone(),
                 patience: PATIENCE,
             };
@@ -133,7 +141,9 @@ impl Server {
 struct Connection {
     client: Arc<Client>,
     router: Router,
-    watcher: Watcher,
+    /// The server waits until this is dropped.
+    _open: TaskTrackerToken,
+    closing: CancellationToken,
     stopping: CancellationToken,
     patience: Patience,
 }
@@ -205,11 +215,18 @@ impl Connection {
             .timer(TokioTimer::new())
             .header_read_timeout(self.patience.headers)
             .max_buf_size(HEADER_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
-        self.watcher
-            .watch(connection)
-            .await
-            .map_err(|error| error.to_string())
+            .serve_connection(TokioIo::new(stream), service)
+            .with_upgrades();
+        let mut connection = pin!(connection);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut connection => ended,
+            () = self.closing.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        ended.map_err(|error| error.to_string())
     }
 }
 
@@ -253,17 +270,18 @@ mod tests {
         client.write_all(request.as_bytes()).await.unwrap();
         let incoming = Listener::from(listener).accept().await.unwrap();
         let slot = ConnectionSlots::new(1).take().await;
-        let graceful = GracefulShutdown::new();
+        let connections = TaskTracker::new();
         let connection = Connection {
             client: Arc::clone(slot.client()),
             router,
-            watcher: graceful.watcher(),
+            _open: connections.token(),
+            closing: CancellationToken::new(),
             stopping,
             patience: SHORT,
         };
         let served = async move {
             let ended = connection.serve(incoming).await;
-            drop((slot, graceful));
+            drop(slot);
             ended
         };
         let patience = Duration::from_secs(60);

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::http::HeaderName;
 use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
 use super::access::{self, Access, Principal};
 use super::health::{self, Watched};
-use super::limits::{self, Limits};
+use super::limits::Limits;
 use super::problem::{self, Problem};
 use super::{headers, trace};
 use toolhost_call::metrics::Metrics;
@@ -50,30 +51,70 @@ impl Edge {
     /// Lets requests reach these routes if their client is authenticated and `check` accepts its principal, within the limits. A
     /// client is authenticated before it takes a permit.
     pub fn admit(&self, routes: Router, check: fn(&Principal) -> Result<(), Problem>) -> Router {
-        let access = Arc::clone(&self.access);
-        let authenticate = move |request: Request, next: Next| {
-            let access = Arc::clone(&access);
-            async move { access.let_in(request, next, check).await }
+        let edge = self.clone();
+        let admit = move |request: Request, next: Next| {
+            let Edge { access, limits } = edge.clone();
+            async move {
+                let run = async |request| limits.run(request, next).await;
+                access.let_in(request, check, run).await
+            }
         };
-        routes
-            .layer(from_fn_with_state(self.limits.clone(), limits::admit))
-            .layer(from_fn(authenticate))
+        routes.layer(from_fn(admit))
     }
 
     /// Puts the layers that every request passes around all routes of a server: tracing, bounded headers, known names only, the
     /// rules for pages of allowed origins (which may read these headers besides the usual ones), and problem documents for errors
-    /// of other layers.
+    /// of other layers. `reword` changes the responses to some requests at last.
     ///
     /// Each request must carry the address that its connection came in on as an [`access::LocalAddress`] extension, as
     /// [`serve`](super::serve) adds it: without one, only names in [`Access::hosts`] are accepted.
-    pub fn around(self, routes: Router, metrics: Metrics, exposed: &[HeaderName]) -> Router {
+    pub fn around(
+        self,
+        routes: Router,
+        metrics: Metrics,
+        exposed: &[HeaderName],
+        reword: Option<Reword>,
+    ) -> Router {
         let access = self.access;
+        let first = First {
+            access: Arc::clone(&access),
+            metrics,
+            reword,
+        };
         routes
             .layer(from_fn(problem::in_a_body))
             // Outside of the layers that make new responses, so that a page can read those as well.
-            .layer(access::for_pages(Arc::clone(&access), exposed))
-            .layer(from_fn_with_state(access, access::require_known_host))
-            .layer(from_fn(headers::bound))
-            .layer(from_fn_with_state(metrics, trace::request))
+            .layer(access::for_pages(access, exposed))
+            .layer(from_fn_with_state(first, First::run))
+    }
+}
+
+/// Returns how the response to a request is changed; `None` if it is not.
+pub type Reword = fn(&Request) -> Option<fn(Response) -> Response>;
+
+/// The checks that come first. They are one layer, because axum clones all inner layers for each layer of each request.
+#[derive(Clone, Debug)]
+struct First {
+    access: Arc<Access>,
+    metrics: Metrics,
+    reword: Option<Reword>,
+}
+
+impl First {
+    async fn run(State(first): State<Self>, request: Request, next: Next) -> Response {
+        let reword = first.reword.and_then(|reword| reword(&request));
+        let checked = async |request| {
+            let checked =
+                headers::check(&request).and_then(|()| first.access.check_names(&request));
+            match checked {
+                Ok(()) => next.run(request).await,
+                Err(problem) => problem.into_response(),
+            }
+        };
+        let response = trace::request(&first.metrics, request, checked).await;
+        match reword {
+            Some(reword) => reword(response),
+            None => response,
+        }
     }
 }

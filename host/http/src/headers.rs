@@ -1,8 +1,6 @@
 //! A bound on the headers of a request. hyper's own limit of its buffer bounds them only roughly.
 
 use axum::extract::Request;
-use axum::middleware::Next;
-use axum::response::Response;
 
 use super::problem::{Kind, Problem};
 
@@ -13,7 +11,7 @@ pub(super) const HEADER_BYTES: usize = 64 << 10;
 const PUNCTUATION: usize = 4;
 
 /// Refuses requests whose target and headers are larger than [`HEADER_BYTES`] together.
-pub(super) async fn bound(request: Request, next: Next) -> Result<Response, Problem> {
+pub(super) fn check(request: &Request) -> Result<(), Problem> {
     let path = request.uri().path_and_query();
     let target = path.map_or(0, |path| path.as_str().len());
     let each = |(name, value): (&axum::http::HeaderName, &axum::http::HeaderValue)| {
@@ -24,5 +22,5 @@ pub(super) async fn bound(request: Request, next: Next) -> Result<Response, Prob
         let detail = format!("the headers have {size} bytes, and may have {HEADER_BYTES}");
         return Err(Problem::new(Kind::LARGE_HEADERS, detail));
     }
-    Ok(next.run(request).await)
+    Ok(())
 }

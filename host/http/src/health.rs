@@ -56,6 +56,9 @@ struct Health {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = ProcessCounts, required = false)]
     processes: Option<ProcessCounts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = WorkspaceCounts, required = false)]
+    workspaces: Option<WorkspaceCounts>,
 }
 
 /// Always `ok`.
@@ -70,6 +73,17 @@ enum Status {
 struct ProcessCounts {
     /// The number of live processes.
     live: u64,
+}
+
+/// Workspaces with names.
+#[derive(Debug, Serialize, ToSchema)]
+struct WorkspaceCounts {
+    /// How many there are.
+    known: u64,
+    /// How many of them are open.
+    open: u64,
+    /// How many of them could not be opened the last time.
+    failed: u64,
 }
 
 /// Tells whether the server is up
@@ -92,7 +106,7 @@ async fn healthz(
         true => state.workspace.status().await.ok(),
         false => None,
     };
-    // A principal that is bounded to some chats or tools does not see how many processes others run.
+    // A principal that is bounded to some chats, tools or workspaces does not see how many processes others run.
     let sees_all = principal.is_some_and(|principal| {
         let mut scopes = [Scope::Read, Scope::Agent].into_iter();
         scopes.any(|scope| principal.require_everything(scope).is_ok())
@@ -105,6 +119,15 @@ async fn healthz(
             .filter(|_| sees_all)
             .map(|status| ProcessCounts {
                 live: status.totals.live,
+            }),
+        workspaces: status
+            .as_ref()
+            .filter(|_| sees_all)
+            .and_then(|status| status.named)
+            .map(|named| WorkspaceCounts {
+                known: named.known,
+                open: named.open,
+                failed: named.failed,
             }),
         containment: status.map(|status| status.containment),
         workspace: known.then(|| state.workspace.root().to_string_lossy().into_owned()),

@@ -22,8 +22,9 @@ mod stream;
 pub mod time;
 mod tls;
 pub mod trace;
+pub mod tunnel;
 
 pub use connections::serve;
-pub use edge::Edge;
+pub use edge::{Edge, Reword};
 pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
 pub use tls::{Tls, TlsError};

@@ -152,6 +152,19 @@ impl Limits {
         })
     }
 
+    /// Runs a request if there is a permit for it, as [`admit`] does.
+    pub(super) async fn run(&self, mut request: Request, next: Next) -> Result<Response, Problem> {
+        let principal = request.extensions().get::<Principal>();
+        let ends = (self.ends)(&request);
+        let place = self.enter(principal.map_or("", Principal::name), ends)?;
+        request.extensions_mut().insert(place.clone());
+        // Yield after each request of a connection. Otherwise a connection that sends hundreds of requests at once runs all of them
+        // first.
+        tokio::task::yield_now().await;
+        let response = next.run(request).await;
+        Ok(response.map(|body| Body::new(Holding::new(body, place))))
+    }
+
     fn share(&self, token: &str) -> Arc<Share> {
         let mut each = self.each.lock();
         if let Some(share) = each.get(token).and_then(Weak::upgrade) {
@@ -205,20 +218,11 @@ impl Drop for Caller {
 /// Runs a request if there is a permit for it. The request holds the permit until its response has ended.
 pub async fn admit(
     State(limits): State<Limits>,
-    mut request: Request,
+    request: Request,
     next: Next,
 ) -> Result<Response, Problem> {
-    let principal = request.extensions().get::<Principal>();
-    let ends = (limits.ends)(&request);
-    let place = limits.enter(principal.map_or("", Principal::name), ends)?;
-    request.extensions_mut().insert(place.clone());
-    // Yield after each request of a connection. Otherwise a connection that sends hundreds of requests at once runs all of them
-    // first.
-    tokio::task::yield_now().await;
-    let response = next.run(request).await;
-    Ok(response.map(|body| Body::new(Holding::new(body, place))))
+    limits.run(request, next).await
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

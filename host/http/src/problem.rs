@@ -11,8 +11,9 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use kinds::{KINDS, Kind};
-use toolhost_call::call::{CallError, InvalidArguments, Refused};
+use toolhost_call::call::{CallError, InvalidArguments, Refused, WorkspaceError};
 use toolhost_state::id::InvalidId;
+use toolhost_state::workspace_name::InvalidWorkspaceName;
 use toolhost_workspace::process;
 
 /// The prefix of the `type` of a problem; its code follows.
@@ -98,6 +99,16 @@ impl Problem {
         &self.detail
     }
 
+    /// Returns the word for programs.
+    pub fn code(&self) -> &'static str {
+        self.kind.code
+    }
+
+    /// Returns the seconds after which a retry is worthwhile; `None` if none is.
+    pub fn seconds(&self) -> Option<u64> {
+        self.retry_after
+    }
+
     /// Makes the problem of a malformed request; status 400.
     pub fn broken_request(detail: impl Into<String>) -> Self {
         Self::new(Kind::BROKEN_REQUEST, detail)
@@ -167,6 +178,7 @@ impl From<CallError> for Problem {
                 Self::new(Kind::UNKNOWN_TOOL, format!("there is no tool {name:?}"))
             }
             CallError::Refused(refused) => refused.into(),
+            CallError::Workspace(error) => error.into(),
         }
     }
 }
@@ -185,6 +197,35 @@ impl From<Refused> for Problem {
         Self {
             retry_after: refused.retry_after(),
             ..Self::new(kind, refused.to_string())
+        }
+    }
+}
+
+impl From<InvalidWorkspaceName> for Problem {
+    fn from(error: InvalidWorkspaceName) -> Self {
+        Self::broken_request(error.to_string())
+    }
+}
+
+impl From<WorkspaceError> for Problem {
+    fn from(error: WorkspaceError) -> Self {
+        let kind = match &error {
+            WorkspaceError::UnknownWorkspace(_) => Kind::UNKNOWN_WORKSPACE,
+            WorkspaceError::ForeignWorkspace => Kind::FOREIGN_WORKSPACE,
+            WorkspaceError::ChatBound { .. } => Kind::CHAT_BOUND,
+            WorkspaceError::WorkspaceExists(_) => Kind::WORKSPACE_EXISTS,
+            WorkspaceError::WorkspaceInUse { .. } => Kind::WORKSPACE_IN_USE,
+            WorkspaceError::DefaultWorkspace => Kind::DEFAULT_WORKSPACE,
+            WorkspaceError::InvalidWorkspace(_) => Kind::BROKEN_REQUEST,
+            WorkspaceError::NoProvider(_) => Kind::NO_PROVIDER,
+            WorkspaceError::Changing(_) | WorkspaceError::TooManyWorkspaces(_) => Kind::BUSY,
+            WorkspaceError::WorkspaceFailed { .. } => Kind::WORKSPACE_UNAVAILABLE,
+            WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
+        };
+        let problem = Self::new(kind, error.to_string());
+        match kind {
+            Kind::BUSY | Kind::UNRECORDED => problem.retry_after(1),
+            _ => problem,
         }
     }
 }

@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
-use axum::middleware::Next;
 use axum::response::Response;
 use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
@@ -26,17 +25,21 @@ const MAX_REQUEST_ID: usize = 128;
 #[derive(Clone, Debug)]
 pub struct Within(pub Span);
 
-/// Runs a request in a span of its own, counts it, writes its line, and tells the client its id.
+/// Runs a request by `run` in a span of its own, counts it, writes its line, and tells the client its id.
 ///
-/// This is the outermost layer, so that it also sees the requests that other layers refuse.
-pub async fn request(State(metrics): State<Metrics>, mut request: Request, next: Next) -> Response {
+/// Nothing comes before, so that it also sees the requests that are refused.
+pub(super) async fn request(
+    metrics: &Metrics,
+    mut request: Request,
+    run: impl AsyncFnOnce(Request) -> Response,
+) -> Response {
     let route = request.extensions().get::<MatchedPath>();
     let route = route.map(MatchedPath::as_str);
     let counted = metrics.http_request_began(route, request.method().as_str());
     let (id, value) = id(request.headers());
     let span = span(&request, route, &id);
     request.extensions_mut().insert(Within(span.clone()));
-    let mut response = next.run(request).instrument(span.clone()).await;
+    let mut response = run(request).instrument(span.clone()).await;
     let took = counted.answered(response.status().as_u16());
     ended(&span, response.status(), took);
     response.headers_mut().insert(REQUEST_ID, value);

@@ -3,6 +3,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+mod agents;
 mod mcp;
 mod metrics;
 mod openapi;
@@ -17,11 +18,10 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
-use axum::middleware::from_fn;
 use toolhost_call::call::MAX_ARGUMENTS;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
-use toolhost_http::{Edge, Listeners, problem};
+use toolhost_http::{Edge, Listeners, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
@@ -49,8 +49,8 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     if parts.agent {
         routes = routes.merge(toolhost_agent::routes(parts.offer(), &edge));
     }
-    edge.around(routes, metrics, &v1::OUTPUT_HEADERS)
-        .layer(from_fn(toolhost_agent::as_api_errors))
+    let reword = Some(toolhost_agent::as_api_errors as Reword);
+    edge.around(routes, metrics, &v1::OUTPUT_HEADERS, reword)
 }
 
 /// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.
@@ -79,7 +79,7 @@ pub async fn serve(
 
 /// Returns whether a request only ends or cancels something.
 fn ends(request: &Request) -> bool {
-    request.method() == Method::DELETE || toolhost_agent::is_cancellation(request.uri().path())
+    request.method() == Method::DELETE || toolhost_agent::is_end(request.uri().path())
 }
 
 /// Returns the routes of a host's tools with their description, and the fallback for paths without a route.
@@ -89,6 +89,7 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
     let description = openapi::empty().merge_from(described).merge_from(opened);
     api.merge(openapi::routes(description))
         .merge(parts.mcp.router(tokens))
+        .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))

@@ -24,13 +24,17 @@ health of the server carries a bearer token. Whatever goes wrong is a problem do
 closed list.";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 6] = [
+const TAGS: [(&str, &str); 7] = [
     ("tools", "What can be called."),
     ("calls", "Calling tools, each call once."),
     ("chats", "The conversations that calls belong to."),
     (
         "processes",
         "The commands of a chat: what runs, their output, and signals.",
+    ),
+    (
+        "workspaces",
+        "The directories in which the commands of chats run.",
     ),
     ("plugins", "Where tools come from. For operators."),
     ("server", "How the server is doing."),

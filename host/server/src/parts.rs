@@ -46,6 +46,7 @@ impl ServerParts {
         Offer {
             workspace: Arc::clone(host.workspace()),
             files: host.files_grant(),
+            remembers_starts: host.ledger().store.is_kept,
             oversight: Oversight {
                 audit: host.audit().clone(),
                 metrics: host.metrics().clone(),

@@ -9,11 +9,13 @@ mod bytes;
 mod calls;
 mod chats;
 mod events;
+mod json_body;
 mod pages;
 mod paths;
 mod plugins;
 mod processes;
 mod tools;
+mod workspaces;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -31,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(all_processes::routes())
         .merge(processes::routes())
         .merge(chats::routes())
+        .merge(workspaces::routes())
         .merge(plugins::routes())
 }
 

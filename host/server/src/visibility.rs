@@ -1,12 +1,17 @@
-//! Visibility: which calls and processes of a chat a token with a list of tools may see.
+//! Visibility: which chats a token that is bound to workspaces may use, and which calls and processes of a chat a token with a list of
+//! tools may see.
 
-use toolhost_call::call::CallStatus;
+use toolhost_call::call::{CallStatus, WorkspaceError};
 use toolhost_core::Host;
-use toolhost_http::access::Principal;
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::problem::Problem;
 use toolhost_state::id::{CallId, ChatId};
 
 /// The visibility of calls and processes for a principal.
 pub(crate) trait Visibility {
+    /// Refuses the request if the principal lacks the scope, may not name the chat, or does not reach its workspace.
+    fn require_chat_of(&self, host: &Host, scope: Scope, chat: &ChatId) -> Result<(), Problem>;
+
     /// Returns whether the principal may see a call of this status.
     fn may_see(&self, status: &CallStatus) -> bool;
 
@@ -18,6 +23,14 @@ pub(crate) trait Visibility {
 }
 
 impl Visibility for Principal {
+    fn require_chat_of(&self, host: &Host, scope: Scope, chat: &ChatId) -> Result<(), Problem> {
+        self.require_chat(scope, chat)?;
+        match host.may_reach(self.actor(), chat) {
+            true => Ok(()),
+            false => Err(WorkspaceError::ForeignWorkspace.into()),
+        }
+    }
+
     fn may_see(&self, status: &CallStatus) -> bool {
         status.is_visible_to(self.actor())
     }

@@ -7,18 +7,21 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolhost_call::call::{Admitted, Outcome, Refused, Request};
 use toolhost_call::metrics::PluginState;
-use toolhost_call::tool::ErrorKind;
+use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
+use toolhost_workspace::Workspace;
 
 use super::Host;
 use super::health::{Change, Ending};
 use super::plugins::Route;
+use super::workspaces::Place;
 
 impl Host {
     /// Reserves room for a call in its plugin, and returns the future that runs it.
     pub(super) fn admit(
         &self,
         route: Arc<Route>,
+        place: Place,
         request: &Arc<Request>,
         cancelled: CancellationToken,
     ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
@@ -36,19 +39,33 @@ impl Host {
             .admit(&request.chat)
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
         let request = Arc::clone(request);
-        let context = Context {
-            workspace: self.seen_by(&request.actor, &route.workspace),
-            max_wait: shorter(inner.max_wait, request.max_wait),
-            approval: inner.approval.clone(),
-            cancelled,
-            events: inner.events.clone(),
-        };
+        let host = self.clone();
         let tracked = inner.calls.token();
         let read_only = route.read_only;
         let execution = async move {
             let _tracked = tracked;
-            let called = route.plugin.call(admitted, &route.tool, request, context);
-            let outcome = called.await;
+            let opening = host.workspace_for(&route, &place);
+            let outcome = match cancelled.run_until_cancelled(opening).await {
+                Some(Ok(workspace)) => {
+                    let context = Context {
+                        workspace: host.seen_by(&request.actor, &workspace),
+                        max_wait: shorter(inner.max_wait, request.max_wait),
+                        approval: inner.approval.clone(),
+                        cancelled,
+                        events: inner.events.clone(),
+                    };
+                    let called = route.plugin.call(admitted, &route.tool, request, context);
+                    called.await
+                }
+                Some(Err(reason)) => without_workspace(&request, ErrorKind::Unavailable, reason),
+                None => {
+                    let reason = "the call was cancelled while its workspace was made".to_owned();
+                    Outcome {
+                        cancelled: true,
+                        ..without_workspace(&request, ErrorKind::Cancelled, reason)
+                    }
+                }
+            };
             let ending = match &outcome.result {
                 Ok(_) => Ending::Replied,
                 Err(error) => match error.kind {
@@ -97,6 +114,27 @@ impl Host {
             read_only,
         })
     }
+
+    /// Opens the workspace of a call, and returns the part of it that the plugin was granted.
+    async fn workspace_for(
+        &self,
+        route: &Route,
+        place: &Place,
+    ) -> Result<Arc<dyn Workspace>, String> {
+        let Place::Named(_) = place else {
+            return Ok(Arc::clone(&route.granted.of_default));
+        };
+        let opened = self.inner.workspaces.opened(place).await;
+        let workspace = opened.map_err(|error| error.to_string())?;
+        let granted = route.granted.part_of(workspace).await;
+        granted.map_err(|error| error.to_string())
+    }
+}
+
+/// Returns the outcome of a call that had no workspace to run in.
+fn without_workspace(request: &Request, kind: ErrorKind, reason: String) -> Outcome {
+    let error = ToolError::new(kind, reason);
+    Outcome::new(request.id.clone(), request.tool.as_str(), Err(error))
 }
 
 /// Returns the shorter of two times that may be unbounded.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Host, Inner, PluginSet, PluginSource, Plugins, interrupted, observe};
+use super::workspaces::{Providers, Routed, Workspaces, keep_up};
+use super::{Host, Inner, PluginSet, PluginSource, Plugins, embedded, interrupted, observe};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
@@ -15,14 +16,17 @@ use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
 use toolhost_local::files;
 use toolhost_local::process;
-use toolhost_local::{Local, OpenError};
-use toolhost_plugin::Grants;
+use toolhost_local::{
+    ClaimedDirectories, DirectoriesConfig, Local, OpenDirectoriesError, OpenError,
+};
 use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
+use toolhost_remote::{AddressError, Agents, AgentsConfig};
+use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 use toolhost_store::{HostState, HostStateError, StoreError};
-use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
+use toolhost_workspace::{Provider, Workspace};
 
 impl Host {
     /// Returns a builder of a host whose commands run in this directory.
@@ -35,8 +39,11 @@ impl Host {
 #[derive(Debug)]
 pub struct Builder {
     processes: process::Config,
+    directories: Option<DirectoriesConfig>,
+    agents: Option<AgentsConfig>,
     workspace: Option<Arc<dyn Workspace>>,
     state_dir: Option<PathBuf>,
+    shared_code: Option<PathBuf>,
     kept: Option<StateDir>,
     state: Option<HostState>,
     file_roots: Vec<PathBuf>,
@@ -53,6 +60,7 @@ pub struct Builder {
     approval: Approval,
     compiler: Option<Compiler>,
     guest_memory: Option<u64>,
+    only: Option<(ChatId, String)>,
 }
 
 /// The most bytes of arguments that are kept, if the operator allows it.
@@ -64,6 +72,22 @@ pub enum StartError {
     /// The workspace cannot be used.
     #[error(transparent)]
     Workspace(#[from] OpenError),
+    /// The directory for workspaces cannot be used.
+    #[error(transparent)]
+    Directories(#[from] OpenDirectoriesError),
+    /// The default workspace is not one that the host opens, so that no directory can be beside it.
+    #[error(
+        "workspaces with names are directories beside the default one, which is not on this machine"
+    )]
+    NoLocalWorkspace,
+    /// An agent cannot be used.
+    #[error("the agent {agent:?} of [workspaces.agents] cannot be used: {source}")]
+    Agent {
+        /// The name of the agent.
+        agent: String,
+        /// The reason.
+        source: AddressError,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
     StateDir(#[from] StateDirError),
@@ -101,8 +125,11 @@ impl Builder {
     fn new(workspace: PathBuf) -> Self {
         Self {
             processes: process::Config::new(workspace),
+            directories: None,
+            agents: None,
             workspace: None,
             state_dir: None,
+            shared_code: None,
             kept: None,
             state: None,
             file_roots: Vec::new(),
@@ -119,6 +146,7 @@ impl Builder {
             approval: Approval::default(),
             compiler: None,
             guest_memory: None,
+            only: None,
         }
     }
 
@@ -140,9 +168,23 @@ impl Builder {
         self
     }
 
+    /// Keeps compiled code in this directory instead, if it can be used: one that all hosts of a user share, whatever their state
+    /// directories are. It needs a state directory.
+    pub fn shared_code(mut self, path: impl Into<PathBuf>) -> Self {
+        self.shared_code = Some(path.into());
+        self
+    }
+
     /// Lets the tools reach the files of further directories, by absolute paths.
     pub fn file_roots(mut self, paths: impl IntoIterator<Item = PathBuf>) -> Self {
         self.file_roots = paths.into_iter().collect();
+        self
+    }
+
+    /// Lets live processes run on when this host ends, in whatever way, until the next host of the same state takes them over. If none has
+    /// come after this time, they are ended. Needs a spawner and a state that outlives the host: [`Builder::start`] fails without.
+    pub fn keep_processes(mut self, time: Option<Duration>) -> Self {
+        self.processes.keep = time;
         self
     }
 
@@ -183,6 +225,13 @@ impl Builder {
         self
     }
 
+    /// Starts a host for a single call of this tool. It loads no embedded plugin after the one that offers the tool, unless there are
+    /// other plugins, or settings of embedded ones.
+    pub fn for_call(mut self, chat: ChatId, tool: impl Into<String>) -> Self {
+        self.only = Some((chat, tool.into()));
+        self
+    }
+
     /// Starts the host: compiles and loads every plugin.
     ///
     /// # Errors
@@ -192,9 +241,13 @@ impl Builder {
     /// # Panics
     ///
     /// Outside of a tokio runtime with I/O and time.
-    pub async fn start(self) -> Result<Host, StartError> {
+    pub async fn start(mut self) -> Result<Host, StartError> {
         let cache = self.state_dir.as_deref().map(StateDir::open).transpose()?;
         let cache = cache.as_ref().map(CodeCache::open).transpose()?;
+        let cache = match &self.shared_code {
+            Some(shared) => cache.map(|cache| cache.sharing(shared)),
+            None => cache,
+        };
         let state = match (self.state, self.kept) {
             (Some(state), _) => state,
             (None, Some(directory)) => HostState::open(&directory, self.durability)?,
@@ -204,53 +257,94 @@ impl Builder {
         if self.durability == Durability::Power && !keeps {
             return Err(StartError::NotDurable);
         }
-        let hidden = [self.state_dir.as_deref(), state.directory()];
+        let directories = self.directories.take();
+        let directories = directories.map(ClaimedDirectories::claim).transpose()?;
+        let root = directories.as_ref().map(ClaimedDirectories::path);
+        // A command and a file of one workspace must not reach another.
+        self.processes.sandbox.never.extend(root.map(Into::into));
+        let shared = self.shared_code.as_deref();
+        let hidden = [self.state_dir.as_deref(), state.directory(), shared, root];
         let hidden: Vec<PathBuf> = hidden
             .into_iter()
             .chain([self.audit.directory()])
             .flatten()
             .map(Into::into)
             .collect();
-        let (workspace, local) = match self.workspace {
-            Some(workspace) => (workspace, None),
-            None => {
+        let is_only = self.plugins.is_empty() && self.configured.is_empty();
+        let (chat, only) = self.only.filter(|_| is_only).unzip();
+        let file_access = self.files;
+        let opening = async {
+            let Some(workspace) = self.workspace else {
                 let files = files::Config {
                     roots: self.file_roots,
                     hidden: hidden.clone(),
                     ..files::Config::new(self.processes.workspace.clone())
                 };
                 let local = Arc::new(Local::open(self.processes, files, &state).await?);
-                (Arc::clone(&local) as Arc<dyn Workspace>, Some(local))
-            }
+                if let (Some(chat), Some(embedded::EXECUTE)) = (&chat, only.as_deref()) {
+                    local.processes().expect_start(chat);
+                }
+                return Ok((Arc::clone(&local) as Arc<dyn Workspace>, Some(local)));
+            };
+            Ok::<_, StartError>((workspace, None))
         };
+        let loading = async {
+            let calls = if only.is_some() { 1 } else { usize::MAX };
+            let engine = Engine::for_calls(calls, cache, self.compiler)?
+                .observed(self.audit.clone(), self.metrics.clone())
+                .protecting(hidden.clone());
+            let engine = match self.guest_memory {
+                Some(bytes) => engine.with_guest_memory(bytes),
+                None => engine,
+            };
+            let embedded = embedded::plugins(self.shell, file_access);
+            let loaded = embedded::load(&engine, embedded, only.as_deref()).await;
+            let loaded = loaded.map_err(|(name, source)| StartError::Load { name, source })?;
+            Ok((engine, loaded))
+        };
+        // Each of the two waits for work on other threads most of the time.
+        let ((default, local), (engine, loaded)) = tokio::try_join!(opening, loading)?;
+        let mut providers = Providers::default();
+        if let Some(directories) = directories {
+            let local = local.clone().ok_or(StartError::NoLocalWorkspace)?;
+            providers.directories = Some(Arc::new(directories.offer(local)?));
+        }
+        let agents = if let Some(agents) = self.agents {
+            let agents = Agents::new(agents);
+            let agents = agents.map_err(|(agent, source)| StartError::Agent { agent, source })?;
+            Some(Arc::new(agents))
+        } else {
+            None
+        };
+        providers.agents = agents.clone().map(|agents| agents as Arc<dyn Provider>);
+        let store = Arc::clone(state.store());
+        let workspaces = Workspaces::open(Arc::clone(&default), providers, store).await?;
+        let workspaces = Arc::new(workspaces);
+        let workspace: Arc<dyn Workspace> = Arc::new(Routed(Arc::clone(&workspaces)));
         let events = Events::new(self.event_limits);
         let subscribers: [Arc<dyn Subscriber>; 2] =
             [Arc::new(events.clone()), Arc::new(self.audit.clone())];
         for subscriber in &subscribers {
             workspace.subscribe(Arc::downgrade(subscriber));
         }
-        let engine = Engine::with_compiler(cache, self.compiler)?
-            .observed(self.audit.clone(), self.metrics.clone())
-            .protecting(hidden);
-        let engine = match self.guest_memory {
-            Some(bytes) => engine.with_guest_memory(bytes),
-            None => engine,
-        };
         let plugins = Arc::new(Plugins::new(
             engine,
-            Arc::clone(&workspace),
+            default,
             self.audit.clone(),
             self.metrics.clone(),
         ));
-        let embedded = embedded(self.shell, self.files);
+        let loaded = loaded.into_iter();
+        let embedded = loaded.map(|(source, plugin)| (source, Some(plugin)));
+        let others = self.plugins.into_iter();
+        let others = others.map(|(bytes, options)| (PluginSource::bytes(bytes, options), None));
         let mut names = Vec::new();
-        for (component, options) in embedded.chain(self.plugins) {
-            let name = options.name.clone();
+        for (source, plugin) in embedded.chain(others) {
+            let name = source.options.name.clone();
             if names.contains(&name) {
                 return Err(StartError::Duplicate(name));
             }
             names.push(name.clone());
-            let added = plugins.add(PluginSource::bytes(component, options)).await;
+            let added = plugins.add(source, plugin).await;
             added.map_err(|source| StartError::Load { name, source })?;
         }
         plugins.apply(self.configured).await;
@@ -262,12 +356,14 @@ impl Builder {
             stopping.clone(),
         )
         .await?;
-        interrupted::settle(&ledger, interrupted, &*workspace).await;
+        interrupted::settle(&ledger, interrupted, &*workspace, &workspaces).await;
         let inner = Inner {
             workspace,
+            workspaces,
+            agents,
             local,
             counted: parking_lot::Mutex::default(),
-            files_grant: self.files,
+            files_grant: file_access,
             ledger,
             events,
             _subscribers: subscribers,
@@ -281,6 +377,8 @@ impl Builder {
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);
+        inner.workspaces.open_all_elsewhere();
+        tokio::spawn(keep_up(Arc::downgrade(&inner)));
         Ok(Host { inner })
     }
 }
@@ -299,6 +397,10 @@ macro_rules! setters {
 }
 
 setters! {
+    /// Offers workspaces with names, which are directories below the root of this configuration.
+    directories: DirectoriesConfig;
+    /// Offers workspaces with names, which agents have.
+    agents: AgentsConfig;
     /// Bounds the time of each single wait of a guest.
     max_wait: Duration;
     /// Replaces the limits of the ledger.
@@ -332,21 +434,4 @@ setters! {
     /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],
     /// [`Builder::processes`] and [`Builder::file_roots`] for a workspace on this machine have no effect then.
     workspace: Arc<dyn Workspace>;
-}
-
-/// The names of the plugins that are part of the program.
-pub const EMBEDDED: [&str; 2] = ["shell", "files"];
-
-/// Returns the plugins that are part of the program, with their grants.
-fn embedded(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Vec<u8>, Options)> {
-    let with = |name, grants| Options {
-        grants,
-        ..Options::new(name)
-    };
-    let grants = Grants::default().with_processes();
-    let shell = shell.then(|| (toolhost_artifacts::SHELL.to_vec(), with("shell", grants)));
-    let grants = Grants::default().with_files(files);
-    let offered = files != FilesGrant::None;
-    let files = offered.then(|| (toolhost_artifacts::FILES.to_vec(), with("files", grants)));
-    shell.into_iter().chain(files)
 }

@@ -1,6 +1,11 @@
 //! Outcomes of interrupted calls, which were running when an earlier host stopped.
 
 use std::fmt::Write as _;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::stream::{self, StreamExt as _};
+use tokio::time::timeout;
 
 use toolhost_call::call::{Interrupted, Ledger, Outcome};
 use toolhost_call::tool::{ErrorKind, ToolError};
@@ -8,11 +13,21 @@ use toolhost_state::id::CallId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Info, State};
 
+use super::workspaces::Workspaces;
+
 /// How much of the saved output of each process is in the reply, in bytes from its end.
 const TAIL: u64 = 4096;
 
 /// How many processes of a call are looked for among those of its chat.
 const PROCESSES: usize = 10_000;
+
+/// How many interrupted calls are looked at together.
+const AT_ONCE: usize = 32;
+
+/// The longest wait for the agent of an interrupted call.
+const OF_AGENT: Duration = Duration::from_secs(5);
+
+const UNKNOWN: &str = "outcome unknown: the host stopped while this call ran; it was not run again";
 
 /// Gives every interrupted call its reply: its outcome is unknown. The reply lists the processes of the call and the end of
 /// their output.
@@ -20,24 +35,22 @@ pub(super) async fn settle(
     ledger: &Ledger,
     interrupted: Vec<Interrupted>,
     workspace: &dyn Workspace,
+    workspaces: &Workspaces,
 ) {
-    for call in interrupted {
-        let listed = workspace.list(Some(&call.chat), false, PROCESSES).await;
-        let (infos, _) = listed.unwrap_or_else(|error| {
-            tracing::warn!(chat = %call.chat, call = %call.call, %error, "the processes of an interrupted call are not known");
-            (Vec::new(), 0)
-        });
-        let mut infos: Vec<_> = infos
-            .into_iter()
-            .filter(|info| is_of(info, &call.call))
-            .collect();
-        infos.sort_by_key(|info| info.started);
-        let mut text = String::from(
-            "outcome unknown: the host stopped while this call ran; it was not run again",
-        );
-        for info in &infos {
-            describe(&mut text, &call, info, workspace).await;
-        }
+    // Agents answer at the same time: the host does not start before all of them did, or had their time.
+    let looked = stream::iter(interrupted).map(async |call| {
+        let looking = look(&call, workspace);
+        let found = match workspaces.is_elsewhere(&call.chat) {
+            true => timeout(OF_AGENT, looking).await.unwrap_or_else(|_| {
+                let text = format!("{UNKNOWN}. Its agent does not answer, so it is not known whether its commands still run");
+                (text, Vec::new())
+            }),
+            false => looking.await,
+        };
+        (call, found)
+    });
+    let mut looked = pin!(looked.buffer_unordered(AT_ONCE));
+    while let Some((call, (text, infos))) = looked.next().await {
         tracing::warn!(
             chat = %call.chat,
             call = %call.call,
@@ -54,6 +67,23 @@ pub(super) async fn settle(
         };
         ledger.settle(&call, outcome).await;
     }
+}
+
+/// Returns the text of the reply, and the processes of the call.
+async fn look(call: &Interrupted, workspace: &dyn Workspace) -> (String, Vec<Info>) {
+    let mut text = String::from(UNKNOWN);
+    let listed = workspace.list(Some(&call.chat), false, PROCESSES).await;
+    let (mut infos, _) = listed.unwrap_or_else(|error| {
+        tracing::warn!(chat = %call.chat, call = %call.call, %error, "the processes of an interrupted call are not known");
+        _ = write!(text, ". Its processes are not known: {error}");
+        (Vec::new(), 0)
+    });
+    infos.retain(|info| is_of(info, &call.call));
+    infos.sort_by_key(|info| info.started);
+    for info in &infos {
+        describe(&mut text, call, info, workspace).await;
+    }
+    (text, infos)
 }
 
 fn is_of(info: &Info, call: &CallId) -> bool {

@@ -6,22 +6,27 @@ use super::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 impl Host {
-    /// Returns a page of calls, newest first: calls of tools that the actor may use. Calls that run are among them.
+    /// Returns a page of calls, newest first: calls of tools and in workspaces that the actor may use. Calls that run are among them.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
     pub async fn calls(&self, query: CallQuery, actor: &Actor) -> Result<CallPage, StoreError> {
-        self.inner.ledger.calls(query, actor).await
+        let mut page = self.inner.ledger.calls(query, actor).await?;
+        page.calls.retain(|call| self.may_reach(actor, &call.chat));
+        Ok(page)
     }
 
-    /// Returns a page of chats, those with running calls first, for callers that may use all tools.
+    /// Returns a page of chats in workspaces that the actor reaches, those with running calls first, for callers that may use all tools. A
+    /// page can have fewer chats than its limit although more follow.
     ///
     /// # Errors
     ///
     /// If the store cannot be read.
-    pub async fn chats(&self, query: ChatQuery) -> Result<ChatPage, StoreError> {
-        self.inner.ledger.chats(query).await
+    pub async fn chats(&self, query: ChatQuery, actor: &Actor) -> Result<ChatPage, StoreError> {
+        let mut page = self.inner.ledger.chats(query).await?;
+        page.chats.retain(|chat| self.may_reach(actor, &chat.chat));
+        Ok(page)
     }
 
     /// Returns the arguments of a call as JSON; `None` if they are not kept, or if there is no such call.

@@ -27,6 +27,10 @@ pub(super) fn add_levels(inner: &Inner, levels: &mut Levels) {
     levels.processes_started += processes.started;
     levels.output_bytes += processes.output;
     levels.saved_bytes += processes.saved;
+    inner.workspaces.add_levels(levels);
+    if let Some(agents) = &inner.agents {
+        levels.agents_connected += agents.dialled().count() as u64;
+    }
     for (cause, count) in processes.ended {
         *levels.processes_ended.entry(cause).or_default() += count;
     }

@@ -4,6 +4,7 @@
 //! snapshot ([`Table`]) that is replaced as a whole, so that no call waits for a slow compilation.
 
 mod entry;
+mod granted;
 mod source;
 mod table;
 
@@ -23,6 +24,7 @@ use toolhost_workspace::Workspace;
 
 use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
+use granted::Granted;
 pub use source::{Component, Embedded, PluginSet, PluginSource};
 use table::Table;
 pub(super) use table::{Listed, Route};
@@ -69,6 +71,7 @@ pub enum PluginChange {
 #[derive(Debug)]
 pub(super) struct Plugins {
     engine: Engine,
+    /// The default workspace.
     workspace: Arc<dyn Workspace>,
     audit: Audit,
     metrics: Metrics,
@@ -102,16 +105,37 @@ impl Plugins {
         Arc::clone(&self.table.read())
     }
 
+    /// Keeps the plugins of this moment loaded until the process ends.
+    pub(super) fn leave_loaded(&self) {
+        for plugin in self.table().loaded() {
+            std::mem::forget(Arc::clone(plugin));
+        }
+    }
+
     /// Returns the number of changes of the list of tools so far, and a way to wait for the next.
     pub(super) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
 
-    /// Adds a plugin that is part of the host, which must load.
-    pub(super) async fn add(&self, source: PluginSource) -> Result<(), LoadError> {
+    /// Adds a plugin that is part of the host, which must load unless it is loaded already. A loaded one has the whole workspace.
+    pub(super) async fn add(
+        &self,
+        source: PluginSource,
+        loaded: Option<Arc<Plugin>>,
+    ) -> Result<(), LoadError> {
         let mut entries = self.entries.lock().await;
         let mut entry = Entry::new(source, true);
-        self.load(&mut entry, true).await?;
+        match loaded {
+            Some(plugin) => {
+                entry.tried = Some(source::mark(&entry.source.read().await));
+                let header = plugin.header(&entry.source.options);
+                self.audit.record("plugin", header);
+                let of_default = Arc::clone(&self.workspace);
+                let roots = None;
+                entry.take(plugin, Granted { of_default, roots });
+            }
+            None => self.load(&mut entry, true).await?,
+        }
         entries.push(entry);
         self.publish(&entries);
         Ok(())
@@ -146,6 +170,13 @@ impl Plugins {
         for (name, problem) in &set.broken {
             self.break_off(&mut entries, name, problem);
         }
+        // New plugins are listed before the first of them is loaded, which can take minutes.
+        for source in &set.sources {
+            let name = &source.options.name;
+            if !entries.iter().any(|entry| entry.name() == name) {
+                entries.push(Entry::new(source.clone(), false));
+            }
+        }
         self.publish(&entries);
         for source in set.sources {
             let mut known = entries.iter_mut();
@@ -157,11 +188,7 @@ impl Plugins {
                     );
                 }
                 Some(entry) => self.update(entry, source).await,
-                None => {
-                    let mut entry = Entry::new(source, false);
-                    self.refresh(&mut entry, false).await;
-                    entries.push(entry);
-                }
+                None => {}
             }
             self.publish(&entries);
         }
@@ -297,8 +324,8 @@ impl Plugins {
         let loaded = self.loaded(&entry.source.options, content).await;
         entry.tried = Some(mark);
         let error = match loaded {
-            Ok((plugin, workspace)) => {
-                entry.take(plugin, workspace);
+            Ok((plugin, granted)) => {
+                entry.take(plugin, granted);
                 return Ok(());
             }
             Err(error) => error,
@@ -331,17 +358,19 @@ impl Plugins {
         &self,
         options: &Options,
         content: source::Content,
-    ) -> Result<(Arc<Plugin>, Arc<dyn Workspace>), LoadError> {
-        let workspace = match options.grants.file_roots() {
+    ) -> Result<(Arc<Plugin>, Granted), LoadError> {
+        let roots = options.grants.file_roots();
+        let of_default = match &roots {
             Some(roots) => {
-                let restricted = self.workspace.restricted(&roots).await;
+                let restricted = self.workspace.restricted(roots).await;
                 restricted.map_err(|error| LoadError::FileRoots(error.to_string()))?
             }
             None => Arc::clone(&self.workspace),
         };
-        let plugin = Plugin::load(&self.engine, &content?, options.clone()).await?;
+        let plugin = Plugin::load_shared(&self.engine, content?, options.clone()).await?;
         self.audit.record("plugin", plugin.header(options));
-        Ok((plugin, workspace))
+        let roots = roots.map(Arc::from);
+        Ok((plugin, Granted { of_default, roots }))
     }
 
     /// Replaces the table that callers see by one of these plugins.
@@ -356,6 +385,7 @@ impl Plugins {
                 PluginState::Active => metrics::PluginState::Loaded,
                 PluginState::Quarantined => metrics::PluginState::Quarantined,
                 PluginState::Disabled => metrics::PluginState::Disabled,
+                PluginState::Loading => metrics::PluginState::Loading,
                 PluginState::Failed => metrics::PluginState::Failed,
             };
             self.metrics.plugin_state(&plugin.info.name, state);

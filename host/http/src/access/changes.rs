@@ -58,7 +58,7 @@ mod tests {
             entry("5", "renewed", Scope::Call),
             entry("6", "new", Scope::Call),
         ];
-        let told = |name: &str, scope: &str| json!({ "name": name, "scopes": [scope], "chats": "x-", "tools": null });
+        let told = |name: &str, scope: &str| json!({ "name": name, "scopes": [scope], "chats": "x-", "tools": null, "workspaces": null });
         assert_eq!(
             token_changes(&before, &after).unwrap(),
             json!({

@@ -27,7 +27,7 @@ fn read(more: &[HeaderName]) -> Vec<HeaderName> {
 
 /// Lets pages of allowed origins read replies, including these headers, and answers the preflight requests of browsers.
 ///
-/// Refuses nothing: [`require_known_host`](super::require_known_host), the layer outside of this one, refuses requests.
+/// Refuses nothing: [`Access::check_names`], which is asked before, refuses requests.
 pub(crate) fn for_pages(access: Arc<Access>, exposed: &[HeaderName]) -> CorsLayer {
     let known = AllowOrigin::predicate(move |origin, _| access.allows_pages_of(origin.as_bytes()));
     CorsLayer::new()

@@ -8,8 +8,9 @@ use sha2::{Digest, Sha256};
 
 use super::{Scope, Token};
 use crate::problem::{Kind, Problem};
-use toolhost_call::call::Actor;
+use toolhost_call::call::{Actor, Reach};
 use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::WorkspacePattern;
 
 /// An authenticated client and its rights. Every request that passed authentication has one as an extension.
 #[derive(Clone, Debug)]
@@ -47,6 +48,11 @@ impl Principal {
             Some(tools) => actor.with_tools(tools),
             None => actor,
         };
+        // A token for some chats must not choose among the workspaces of others.
+        let actor = match &chats {
+            Some(_) => actor.with_workspaces(Reach::OfItsChats),
+            None => actor,
+        };
         Self {
             inner: Arc::new(Inner {
                 actor,
@@ -54,6 +60,22 @@ impl Principal {
                 chats,
             }),
             token: None,
+        }
+    }
+
+    /// Returns the same principal, bound to the workspaces that one of these patterns matches. A principal that is bound to some chats and
+    /// to no workspaces uses the workspaces of its chats, and names none.
+    #[must_use]
+    pub fn with_workspaces(self, patterns: impl IntoIterator<Item = WorkspacePattern>) -> Self {
+        let inner = &self.inner;
+        let reach = Reach::Some(patterns.into_iter().collect());
+        Self {
+            inner: Arc::new(Inner {
+                actor: inner.actor.clone().with_workspaces(reach),
+                scopes: inner.scopes.clone(),
+                chats: inner.chats.clone(),
+            }),
+            token: self.token,
         }
     }
 
@@ -89,7 +111,16 @@ impl Principal {
             "scopes": scopes.map(Scope::name).collect::<Vec<_>>(),
             "chats": self.chat_prefix(),
             "tools": self.actor().tools().as_deref(),
+            "workspaces": self.workspaces(),
         })
+    }
+
+    /// Returns the patterns of the workspaces that the principal is bound to, as texts; `None` if it is bound to none.
+    fn workspaces(&self) -> Option<Vec<&str>> {
+        match self.actor().workspaces() {
+            Reach::Some(patterns) => Some(patterns.iter().map(WorkspacePattern::as_str).collect()),
+            Reach::All | Reach::OfItsChats => None,
+        }
     }
 
     /// Returns whether both principals have the same name and the same rights.
@@ -157,19 +188,20 @@ impl Principal {
         Err(foreign_chat())
     }
 
-    /// Refuses the request if the principal lacks the scope, or is bounded to some chats or tools.
+    /// Refuses the request if the principal lacks the scope, or is bounded to some chats, tools or workspaces.
     pub fn require_everything(&self, scope: Scope) -> Result<(), Problem> {
         self.require(scope)?;
         if self.is_unbounded() {
             return Ok(());
         }
-        let detail = "this token is for some chats or tools only, and this is about all of them";
+        let detail =
+            "this token is for some chats, tools or workspaces only, and this is about all of them";
         Err(Problem::new(Kind::BOUNDED_TOKEN, detail))
     }
 
-    /// Returns whether the principal may name all chats and use all tools.
+    /// Returns whether the principal may name all chats and workspaces and use all tools.
     pub fn is_unbounded(&self) -> bool {
-        self.inner.chats.is_none() && self.may_use_all()
+        self.inner.chats.is_none() && self.may_use_all() && *self.actor().workspaces() == Reach::All
     }
 
     /// Refuses the request if the principal lacks the scope, or is bounded to some tools.

@@ -11,13 +11,21 @@ pub enum Scope {
     Read,
     /// The agent API: the processes of all chats, and the files of the workspace.
     Agent,
+    /// Connecting as an agent, whose workspace this server then uses.
+    Connect,
     /// Turning plugins on and off, and reloading them.
     Admin,
 }
 
 impl Scope {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Call, Self::Read, Self::Agent, Self::Admin];
+    pub const ALL: [Self; 5] = [
+        Self::Call,
+        Self::Read,
+        Self::Agent,
+        Self::Connect,
+        Self::Admin,
+    ];
 
     /// Returns the name, as it is in the configuration.
     pub fn name(self) -> &'static str {
@@ -25,6 +33,7 @@ impl Scope {
             Self::Call => "call",
             Self::Read => "read",
             Self::Agent => "agent",
+            Self::Connect => "connect",
             Self::Admin => "admin",
         }
     }

@@ -53,7 +53,7 @@ impl Tokens {
     }
 
     /// Waits until the principal is no longer known.
-    pub(super) async fn until_gone(self, principal: Principal) {
+    pub async fn until_gone(self, principal: Principal) {
         let mut changes = self.0.subscribe();
         let gone = changes.wait_for(|entries| !is_known(entries, &principal));
         // Never an error: `self` holds the sender.

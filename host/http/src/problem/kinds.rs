@@ -46,6 +46,8 @@ kinds! {
         "this token is for chats with another prefix";
     BOUNDED_TOKEN = 403, "bounded_token", "The token is only for some chats or tools",
         "this token is for some chats or tools only, and this concerns all of them";
+    FOREIGN_WORKSPACE = 403, "foreign_workspace", "The token is for other workspaces",
+        "this token is for other workspaces";
     FOREIGN_HOST = 403, "foreign_host", "The server is not known by this name",
         "the host \"evil.example\" is not known here; `--allow-host` makes it known";
     FOREIGN_ORIGIN = 403, "foreign_origin", "Pages of this origin may not use the server",
@@ -62,6 +64,8 @@ kinds! {
         "there is no process \"proc_7Qx\" in this chat";
     UNKNOWN_PLUGIN = 404, "unknown_plugin", "There is no such plugin",
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
+    UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",
+        "there is no workspace \"team-a/web\": make it with PUT /v1/workspaces/team-a/web";
     METHOD_NOT_ALLOWED = 405, "method_not_allowed", "This address does not have the method",
         "PATCH is not possible at /v1/tools";
     NOT_ACCEPTABLE = 406, "not_acceptable", "The client does not take what the reply would be",
@@ -72,6 +76,14 @@ kinds! {
         "this call id was used with another tool or other arguments";
     CANCELLED = 409, "cancelled", "The call was cancelled",
         "the call was cancelled";
+    CHAT_BOUND = 409, "chat_bound", "The chat belongs to another workspace",
+        "the chat support-42 belongs to the workspace \"default\" since its first call: use another chat";
+    WORKSPACE_EXISTS = 409, "workspace_exists", "There is another workspace of this name",
+        "the workspace \"team-a/web\" was made from another template, repository or quota: remove it first, or choose another name";
+    WORKSPACE_IN_USE = 409, "workspace_in_use", "Something runs in the workspace",
+        "1 calls and 2 processes run in the workspace \"team-a/web\": end them, or remove it with force";
+    DEFAULT_WORKSPACE = 409, "default_workspace", "The workspace is that of the server",
+        "the default workspace is that of the server, and is not removed";
     GONE = 410, "gone", "The reply is no longer kept",
         "reply no longer kept";
     TOO_LARGE = 413, "too_large", "The request is too large",
@@ -80,6 +92,10 @@ kinds! {
         "the body is \"text/xml\", and must be application/json";
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
         "plugin weather cannot be loaded: the component is no component";
+    NO_PROVIDER = 422, "no_provider", "The server has no such workspaces",
+        "this server has no workspaces of the provider \"directory\": its operator names a directory for them as `root` in [workspaces]";
+    OTHER_VERSION = 426, "other_version", "The versions of agent and server do not fit",
+        "this host (Toolhost 0.2.0) has version 2 of the operations, and the agent has 1: update the older one";
     BUSY = 429, "busy", "There is no place for it now",
         "1024 requests are under way, and no more are taken";
     TOO_MANY_SESSIONS = 429, "too_many_sessions", "There is no place for another session of MCP",

@@ -77,6 +77,7 @@ pub(super) async fn call(
         // A client that polls a task does not give up on the call, so the tool's waits are not limited.
         max_wait: (!tasks).then_some(longest),
         reach: caller.reach.clone(),
+        workspace: caller.workspace.clone(),
     };
     let (chat, id, begun) = (caller.chat.clone(), request.id.clone(), SystemTime::now());
     let actor = caller.principal.actor();
@@ -161,6 +162,7 @@ fn ended(
             return Err(errors::unknown_tool(host, &caller.principal, &name));
         }
         Err(CallError::Refused(refused)) => errors::of_ledger(&refused)?,
+        Err(CallError::Workspace(error)) => errors::of_chat(error)?,
     };
     Ok(result.into())
 }

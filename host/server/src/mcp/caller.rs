@@ -14,12 +14,16 @@ use super::connection::Connection;
 use super::errors;
 use toolhost_http::access::Principal;
 use toolhost_state::id::{CallId, ChatId, InvalidId, MAX_CHAT_ID};
+use toolhost_state::workspace_name::WorkspaceName;
 
 /// The key of `_meta` that names the chat.
 const CHAT: &str = "io.toolhost/chat";
 
 /// The key of `_meta` that names the call.
 pub(super) const CALL: &str = "io.toolhost/call";
+
+/// The key of `_meta` that names the workspace of the chat.
+const WORKSPACE: &str = "io.toolhost/workspace";
 
 /// The session of one client: on two pipes, or of streamable HTTP.
 #[derive(Clone, Debug)]
@@ -48,6 +52,8 @@ pub(super) struct Caller {
     /// The prefix of the chats whose processes the caller may open by id; see
     /// [`Request::reach`](toolhost_call::call::Request::reach). `None` for a caller whose chat outlives the request.
     pub(super) reach: Option<String>,
+    /// The workspace that the request names for the chat.
+    pub(super) workspace: Option<WorkspaceName>,
     /// Whether the client wants structured content.
     pub(super) structured: bool,
     /// Cancelled with the session. `None` if the request belongs to no session.
@@ -109,8 +115,19 @@ impl Caller {
             let detail = "this token is for chats with another prefix";
             return Err(errors::refused("foreign_chat", detail));
         }
+        let chosen = named::<WorkspaceName>(meta, WORKSPACE)?;
+        let of_header = sent.and_then(|sent| sent.workspace.clone());
+        if let (Some(header), Some(chosen)) = (&of_header, &chosen)
+            && header != chosen
+        {
+            let message = format!(
+                "the header names the workspace {header} and _meta[{WORKSPACE:?}] the workspace {chosen}: name one"
+            );
+            return Err(errors::broken(message));
+        }
         Ok(Self {
             principal,
+            workspace: chosen.or(of_header),
             chat,
             is_confined: fixed.is_some(),
             reach,
@@ -200,6 +217,7 @@ mod tests {
         parts.extensions.insert(principal);
         parts.extensions.insert(Connection {
             chat: Some(named("a")),
+            workspace: None,
             structured: true,
         });
         let options = McpOptions {

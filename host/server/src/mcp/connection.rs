@@ -1,12 +1,16 @@
-//! The chat and the options of a client in the path and headers of a request, which every framework can set.
+//! The chat, the workspace and the options of a client in the path and headers of a request, which every framework can set.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 
 use toolhost_http::problem::Problem;
 use toolhost_state::id::{ChatId, InvalidId};
+use toolhost_state::workspace_name::{InvalidWorkspaceName, WorkspaceName};
 
 /// The header that names the chat of a client.
 const CHAT: HeaderName = HeaderName::from_static("toolhost-chat");
+
+/// The header that names the workspace of that chat.
+const WORKSPACE: HeaderName = HeaderName::from_static("toolhost-workspace");
 
 /// The header by which a program asks for structured content.
 const STRUCTURED: HeaderName = HeaderName::from_static("toolhost-structured");
@@ -16,6 +20,8 @@ const STRUCTURED: HeaderName = HeaderName::from_static("toolhost-structured");
 pub(super) struct Connection {
     /// The chat that the client names.
     pub(super) chat: Option<ChatId>,
+    /// The workspace that the client names.
+    pub(super) workspace: Option<WorkspaceName>,
     /// Whether the client asks for structured content.
     pub(super) structured: bool,
 }
@@ -37,6 +43,7 @@ impl Connection {
         };
         Ok(Self {
             chat: named(path, headers)?,
+            workspace: workspace(headers)?,
             structured,
         })
     }
@@ -64,6 +71,21 @@ fn named(path: Option<&str>, headers: &HeaderMap) -> Result<Option<ChatId>, Prob
         }
         (path, header) => Ok(path.or(header)),
     }
+}
+
+/// Returns the workspace that a request names, if it names one.
+fn workspace(headers: &HeaderMap) -> Result<Option<WorkspaceName>, Problem> {
+    let mut sent = headers.get_all(WORKSPACE).iter();
+    let header = sent.next();
+    if sent.next().is_some() {
+        let detail = "send one Toolhost-Workspace header";
+        return Err(Problem::broken_request(detail));
+    }
+    let name = header.map(|value| value.to_str().unwrap_or_default().parse());
+    name.transpose().map_err(|error: InvalidWorkspaceName| {
+        let detail = format!("the header Toolhost-Workspace names no workspace: {error}");
+        Problem::broken_request(detail)
+    })
 }
 
 fn invalid(place: &str, error: &InvalidId) -> Problem {

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 
 use super::reply;
 use crate::unknown;
-use toolhost_call::call::Refused;
+use toolhost_call::call::{Refused, WorkspaceError};
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
+use toolhost_http::problem::Problem;
 use toolhost_workspace::process;
 
 /// An error of a request that makes no sense.
@@ -71,6 +72,25 @@ pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult
         }
         Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused)),
         _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused)),
+    }
+}
+
+/// Returns the error for a chat without a workspace when the request is no call of a tool.
+pub(super) fn without_workspace(reason: WorkspaceError) -> ErrorData {
+    let problem = Problem::from(reason);
+    refused(problem.code(), problem.detail())
+}
+
+/// Converts the reason why a chat has no workspace: to a result for the model where a retry may work, or else to an error.
+pub(super) fn of_chat(reason: WorkspaceError) -> Result<rmcp::model::CallToolResult, ErrorData> {
+    let problem = Problem::from(reason);
+    match problem.seconds() {
+        Some(after) => Ok(reply::refusal(
+            problem.code(),
+            Some(after),
+            problem.detail(),
+        )),
+        None => Err(refused(problem.code(), problem.detail())),
     }
 }
 

@@ -91,6 +91,7 @@ async fn of_tool(
     let actor = caller.principal.actor();
     let request = Request {
         actor: actor.clone(),
+        workspace: caller.workspace.clone(),
         ..Request::new(caller.chat.clone(), id.clone(), tool.to_owned(), arguments)
     };
     let outcome = tokio::select! {
@@ -106,6 +107,7 @@ async fn of_tool(
         // The tool was removed meanwhile.
         Err(CallError::UnknownTool { .. }) => Err(errors::unknown_resource(uri)),
         Err(CallError::Refused(refused)) => Err(errors::not_now(&refused)),
+        Err(CallError::Workspace(error)) => Err(errors::without_workspace(error)),
     }
 }
 

@@ -108,7 +108,8 @@ async fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallSta
     let id: TaskId = id.parse()?;
     let principal = &caller.principal;
     let is_outside = caller.is_confined && caller.chat != id.chat;
-    let visible = principal.may_name(&id.chat) && !is_outside;
+    let visible =
+        principal.may_name(&id.chat) && host.may_reach(principal.actor(), &id.chat) && !is_outside;
     let status = match visible {
         true => host.status(&id.chat, &id.call).await,
         false => None,

@@ -42,6 +42,10 @@ pub(super) fn complete(description: OpenApi) -> Value {
         list.insert("anyOf".into(), formats);
     }
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
+    let paths = paths.map(|paths| {
+        *paths = std::mem::take(paths).into_iter().map(of_template).collect();
+        paths
+    });
     let items = paths.into_iter().flat_map(Map::values_mut);
     for operation in items
         .filter_map(Value::as_object_mut)
@@ -53,6 +57,11 @@ pub(super) fn complete(description: OpenApi) -> Value {
     }
     open(&mut document);
     document
+}
+
+/// Describes an address whose last part has slashes, which the router writes as `{*name}`, as OpenAPI writes it.
+fn of_template((path, item): (String, Value)) -> (String, Value) {
+    (path.replace("{*", "{"), item)
 }
 
 /// Allows any property in objects whose properties are not described: client generators take an object without properties for

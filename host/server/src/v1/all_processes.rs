@@ -76,7 +76,11 @@ async fn list(
         // One more than asked for tells whether something is left.
         max: limit + 1,
     };
-    let (mut listed, _) = host.workspace().list_all(query).await.map_err(problem)?;
+    let (mut listed, _) = host
+        .seen_by(principal.actor(), host.workspace())
+        .list_all(query)
+        .await
+        .map_err(problem)?;
     let is_more = listed.len() > limit;
     listed.truncate(limit);
     let last = listed.last().filter(|_| is_more);

@@ -95,7 +95,8 @@ enum Call<'a> {
     })),
     responses((status = 200, description = "The call has ended.", body = Outcome)),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down"
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down",
+        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable"
     ]))),
 )]
 async fn put(
@@ -129,7 +130,8 @@ async fn put(
         ("location" = String, description = "The address of the call.")
     ))),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "unknown_tool", "cancelled", "quarantined", "shutting_down"
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "cancelled", "quarantined", "shutting_down",
+        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable"
     ]))),
 )]
 async fn post(
@@ -156,7 +158,7 @@ async fn post(
     get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
     params(ChatPath, CallPath),
     responses((status = 200, description = "The call is known.", body = Call)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_call", "gone"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_call", "gone"]))),
 )]
 async fn get(
     State(host): State<Host>,
@@ -164,7 +166,7 @@ async fn get(
     Path((chat, call)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
-    principal.require_chat(Scope::Read, &chat)?;
+    principal.require_chat_of(&host, Scope::Read, &chat)?;
     let status = host.status(&chat, &id).await;
     let status = status.filter(|status| principal.may_see(status));
     let call = match &status {
@@ -201,7 +203,7 @@ async fn get(
         (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = Outcome),
         (status = 204, description = "No such call has arrived. When it does, it will not run."),
     ),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "gone", "shutting_down"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "gone", "shutting_down"]))),
 )]
 async fn delete(
     State(host): State<Host>,
@@ -209,7 +211,7 @@ async fn delete(
     Path((chat, call)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
-    principal.require_chat(Scope::Call, &chat)?;
+    principal.require_chat_of(&host, Scope::Call, &chat)?;
     match host.cancel(&chat, &id, principal.actor()).await? {
         Cancelled::Tombstone => Ok(StatusCode::NO_CONTENT.into_response()),
         Cancelled::Gone => Err(Refused::Gone.into()),

@@ -1,24 +1,30 @@
 //! `/v1/chats`: which chats there are, and the end of everything of a chat.
 
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query, Request, State};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::pages;
 use super::paths::ChatPath;
+use super::{json_body, pages};
+use crate::visibility::Visibility as _;
 use toolhost_call::call::{Chat, ChatQuery, ChatsAfter};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::WorkspaceName;
+use toolhost_workspace::process::Info;
+
+/// The largest body, in bytes.
+const MAX_BODY: usize = 4 << 10;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .routes(routes!(list))
-        .routes(routes!(delete))
+        .routes(routes!(put, delete))
 }
 
 /// The query parameters that select chats.
@@ -59,6 +65,10 @@ struct ListedChat {
     chat: String,
     /// How many calls of it run.
     running: u64,
+    /// The name of the workspace that it belongs to; absent for the one that the server opened at its start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(examples("team-a/web"))]
+    workspace: Option<String>,
     /// The name of the token that used it first, for tokens without bounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     token: Option<String>,
@@ -71,8 +81,10 @@ struct ListedChat {
 }
 
 impl ListedChat {
-    fn new(chat: Chat, principal: &Principal) -> Self {
+    fn new(chat: Chat, host: &Host, principal: &Principal) -> Self {
+        let workspace = host.workspace_of(&chat.chat);
         Self {
+            workspace: (!workspace.is_default()).then(|| workspace.to_string()),
             chat: chat.chat.to_string(),
             running: chat.running,
             token: principal.is_unbounded().then_some(chat.principal),
@@ -91,11 +103,64 @@ struct EndedChat {
 
 /// A process that was live.
 #[derive(Serialize, ToSchema)]
-struct EndedProcess {
+pub(super) struct EndedProcess {
     /// Its id.
     id: String,
     /// Its command.
     command: String,
+}
+
+impl From<Info> for EndedProcess {
+    fn from(info: Info) -> Self {
+        Self {
+            id: info.id,
+            command: info.command,
+        }
+    }
+}
+
+/// The workspace that a chat belongs to.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct ChatWorkspace {
+    /// The name of the workspace, which there must be. `default` is the one that the server opened at its start.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+(/(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+)*$",
+        examples("team-a/web")
+    )]
+    workspace: String,
+}
+
+/// Binds a chat to a workspace
+///
+/// Before its first call: a chat stays in one workspace. Repeating the request is no error. A chat that is bound to none belongs to the
+/// workspace that the server opened at its start.
+#[utoipa::path(
+    put, path = "/v1/chats/{chat}", operation_id = "bindChat", tag = "chats",
+    params(ChatPath),
+    request_body(content = ChatWorkspace, description = "The workspace."),
+    responses((status = 200, description = "The chat belongs to the workspace.", body = ChatWorkspace)),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_workspace", "chat_bound", "unrecorded", "workspace_unavailable"
+    ]))),
+)]
+async fn put(
+    State(host): State<Host>,
+    Extension(principal): Extension<Principal>,
+    Path(chat): Path<String>,
+    request: Request,
+) -> Result<Json<ChatWorkspace>, Problem> {
+    let chat: ChatId = chat.parse()?;
+    principal.require_chat(Scope::Call, &chat)?;
+    let asked: Option<ChatWorkspace> = json_body::read(request, MAX_BODY).await?;
+    let missing = || Problem::broken_request("the body must be a JSON object with `workspace`");
+    let workspace: WorkspaceName = asked.ok_or_else(missing)?.workspace.parse()?;
+    host.bind_chat(&chat, &workspace, principal.actor()).await?;
+    Ok(Json(ChatWorkspace {
+        workspace: workspace.to_string(),
+    }))
 }
 
 /// Lists the chats
@@ -122,7 +187,7 @@ async fn list(
         ..ChatQuery::default()
     };
     let page = host
-        .chats(query)
+        .chats(query, principal.actor())
         .await
         .map_err(|error| pages::unreadable(&error))?;
     let next = page.next.map(|next| {
@@ -132,7 +197,7 @@ async fn list(
     let chats = page.chats.into_iter();
     Ok(Json(ChatPage {
         chats: chats
-            .map(|chat| ListedChat::new(chat, &principal))
+            .map(|chat| ListedChat::new(chat, &host, &principal))
             .collect(),
         next,
     }))
@@ -158,7 +223,7 @@ fn place(text: &str) -> Result<ChatsAfter, Problem> {
     delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
     params(ChatPath),
     responses((status = 200, description = "Nothing of the chat runs.", body = EndedChat)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable"]))),
 )]
 async fn delete(
     State(host): State<Host>,
@@ -166,12 +231,9 @@ async fn delete(
     Path(chat): Path<String>,
 ) -> Result<Json<EndedChat>, Problem> {
     let chat: ChatId = chat.parse()?;
-    principal.require_chat(Scope::Call, &chat)?;
+    principal.require_chat_of(&host, Scope::Call, &chat)?;
     let ended = host.end_chat(&chat, principal.actor()).await?;
-    let ended = ended.into_iter().map(|info| EndedProcess {
-        id: info.id,
-        command: info.command,
-    });
+    let ended = ended.into_iter().map(EndedProcess::from);
     Ok(Json(EndedChat {
         ended: ended.collect(),
     }))

@@ -18,6 +18,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::ChatPath;
+use crate::visibility::Visibility as _;
 use reader::{Reader, Wanted};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
@@ -62,7 +63,7 @@ struct Parameters {
     get, path = "/v1/chats/{chat}/events", operation_id = "followChat", tag = "chats",
     params(ChatPath, Parameters, ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read.")),
     responses((status = 200, description = "The events, until the chat or the server ends.", content_type = "text/event-stream", body = wire::Data)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace"]))),
 )]
 async fn get(
     State(host): State<Host>,
@@ -73,7 +74,7 @@ async fn get(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     let chat: ChatId = chat.parse()?;
-    principal.require_chat(Scope::Read, &chat)?;
+    principal.require_chat_of(&host, Scope::Read, &chat)?;
     let call = parameters.call.as_deref().map(str::parse::<CallId>);
     let wanted = Wanted {
         principal,

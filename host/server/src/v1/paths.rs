@@ -19,6 +19,20 @@ pub(super) struct ChatPath {
     chat: String,
 }
 
+/// The address of a workspace.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct WorkspacePath {
+    /// The workspace: parts of any name of the client's choice, with `/` in between.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+(/(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+)*$",
+        example = "team-a/web"
+    )]
+    name: String,
+}
+
 /// The part after the chat in the address of a call.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]

@@ -17,6 +17,7 @@ use utoipa_axum::routes;
 use super::bytes::Bytes;
 use super::pages::within;
 use super::paths::{ChatPath, ProcessPath};
+use crate::visibility::Visibility as _;
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::body;
@@ -162,7 +163,7 @@ struct Signalled {
     get, path = "/v1/chats/{chat}/processes", operation_id = "listProcesses", tag = "processes",
     params(ChatPath, ListParameters),
     responses((status = 200, description = "The processes.", body = ProcessList)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable"]))),
 )]
 async fn list(
     State(host): State<Host>,
@@ -170,7 +171,7 @@ async fn list(
     Path(chat): Path<String>,
     Query(parameters): Query<ListParameters>,
 ) -> Result<Json<ProcessList>, Problem> {
-    let chat = may_read(&principal, &chat)?;
+    let chat = may_read(&host, &principal, &chat)?;
     let running = parameters.running.unwrap_or(false);
     let limit = within("limit", parameters.limit.unwrap_or(LIST), 0..=MAX_LIST)?;
     let workspace = host.seen_by(principal.actor(), host.workspace());
@@ -187,14 +188,14 @@ async fn list(
     get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
     params(ChatPath, ProcessPath),
     responses((status = 200, description = "The process.", body = ProcessDetails)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
 )]
 async fn get(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path((chat, id)): Path<(String, String)>,
 ) -> Result<Json<ProcessDetails>, Problem> {
-    let chat = may_read(&principal, &chat)?;
+    let chat = may_read(&host, &principal, &chat)?;
     let workspace = host.seen_by(principal.actor(), host.workspace());
     let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
     let snapshot = workspace
@@ -222,7 +223,7 @@ async fn get(
         ("toolhost-output-total" = u64, description = "Of raw output: how many bytes were written so far."),
         ("toolhost-output-end" = bool, description = "Of raw output: whether nothing will follow."),
     ))),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
 )]
 async fn output(
     State(host): State<Host>,
@@ -232,7 +233,7 @@ async fn output(
     Query(parameters): Query<OutputParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let chat = may_read(&principal, &chat)?;
+    let chat = may_read(&host, &principal, &chat)?;
     let since = within("since", parameters.since.unwrap_or(0), 0..=MAX_CURSOR)?;
     let max = within("max", parameters.max.unwrap_or(PAGE), MIN_PAGE..=MAX_PAGE)?;
     let workspace = host.seen_by(principal.actor(), host.workspace());
@@ -274,7 +275,7 @@ fn json(id: String, mut chunk: Chunk) -> Response {
     params(ChatPath, ProcessPath),
     request_body = SignalRequest,
     responses((status = 200, description = "How the process stood.", body = Signalled)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
 )]
 async fn signal(
     State(host): State<Host>,
@@ -283,7 +284,7 @@ async fn signal(
     request: Request,
 ) -> Result<Response, Problem> {
     let chat: ChatId = chat.parse()?;
-    principal.require_chat(Scope::Call, &chat)?;
+    principal.require_chat_of(&host, Scope::Call, &chat)?;
     let body = body::read(request, MAX_BODY).await?;
     let asked: SignalRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
         Problem::broken_request(format!("the body is not what this takes: {error}"))
@@ -306,9 +307,9 @@ pub(super) fn described(info: Info) -> Process {
     Process::new(info, call)
 }
 
-fn may_read(principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
+fn may_read(host: &Host, principal: &Principal, chat: &str) -> Result<ChatId, Problem> {
     let chat = chat.parse()?;
-    principal.require_chat(Scope::Read, &chat)?;
+    principal.require_chat_of(host, Scope::Read, &chat)?;
     Ok(chat)
 }
 

@@ -7,10 +7,10 @@ use std::sync::atomic::AtomicBool;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::granted::Granted;
 use super::source::{Component, Embedded, Mark, PluginSource};
 use crate::host::health::Health;
 use toolhost_plugin::{Options, Plugin};
-use toolhost_workspace::Workspace;
 
 /// A plugin that is loaded, or should be.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(in crate::host) struct Entry {
     /// A copy of `enabled` for calls, which read it without waiting for a load under way.
     pub(in crate::host) on: Arc<AtomicBool>,
     /// The version in use, and the part of the workspace that it was granted.
-    pub(super) plugin: Option<(Arc<Plugin>, Arc<dyn Workspace>)>,
+    pub(super) plugin: Option<(Arc<Plugin>, Granted)>,
     /// The options that this version was loaded with.
     used: Option<Options>,
     /// The mark of the content that the host last tried to load.
@@ -36,7 +36,8 @@ pub(in crate::host) struct Entry {
 }
 
 /// The state of a plugin. `active`: its tools are offered. `quarantined`: its tools are listed, but calls are refused for a
-/// while, because it trapped too often. `disabled`: it is turned off. `failed`: it does not load.
+/// while, because it trapped too often. `disabled`: it is turned off. `loading`: it is being loaded for the first time, or waits for
+/// that. `failed`: it does not load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PluginState {
@@ -46,6 +47,8 @@ pub enum PluginState {
     Quarantined,
     /// It is turned off.
     Disabled,
+    /// It is being loaded for the first time, or waits until others are loaded.
+    Loading,
     /// It does not load.
     Failed,
 }
@@ -97,7 +100,7 @@ impl Entry {
     }
 
     /// Returns the version whose tools are offered.
-    pub(in crate::host) fn active(&self) -> Option<&(Arc<Plugin>, Arc<dyn Workspace>)> {
+    pub(in crate::host) fn active(&self) -> Option<&(Arc<Plugin>, Granted)> {
         self.plugin.as_ref().filter(|_| self.enabled)
     }
 
@@ -107,8 +110,8 @@ impl Entry {
     }
 
     /// Puts a new version into use.
-    pub(super) fn take(&mut self, plugin: Arc<Plugin>, workspace: Arc<dyn Workspace>) {
-        self.plugin = Some((plugin, workspace));
+    pub(super) fn take(&mut self, plugin: Arc<Plugin>, granted: Granted) {
+        self.plugin = Some((plugin, granted));
         self.used = Some(self.source.options.clone());
         self.error = None;
         // The traps of the former version say nothing about this one.
@@ -139,6 +142,7 @@ impl Entry {
         let state = match (self.enabled, &self.plugin) {
             (false, _) => PluginState::Disabled,
             (true, Some(_)) => PluginState::Active,
+            (true, None) if self.error.is_none() => PluginState::Loading,
             (true, None) => PluginState::Failed,
         };
         PluginInfo {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 
+use bytes::Bytes;
 use tokio::io::AsyncReadExt;
 
 use toolhost_plugin::{Limits, LoadError, Options};
@@ -31,6 +31,13 @@ pub struct PluginSet {
     pub broken: BTreeMap<String, String>,
 }
 
+impl PluginSet {
+    /// Returns whether the configuration says nothing about plugins.
+    pub(in crate::host) fn is_empty(&self) -> bool {
+        self.sources.is_empty() && self.embedded.is_empty() && self.broken.is_empty()
+    }
+}
+
 /// Overrides for a plugin that is part of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Embedded {
@@ -44,7 +51,7 @@ pub struct Embedded {
 #[derive(Clone, PartialEq, Eq)]
 pub enum Component {
     /// In memory.
-    Bytes(Arc<[u8]>),
+    Bytes(Bytes),
     /// In a file, which is read again whenever the plugin is looked at.
     File(PathBuf),
 }
@@ -59,7 +66,7 @@ impl std::fmt::Debug for Component {
 }
 
 /// The content of a component at one moment, or the reason why it cannot be read.
-pub(super) type Content = Result<Arc<[u8]>, LoadError>;
+pub(super) type Content = Result<Bytes, LoadError>;
 
 /// The mark by which two contents are compared: the hash, or the error of the read.
 pub(super) type Mark = Result<blake3::Hash, String>;
@@ -72,7 +79,7 @@ pub(super) fn mark(content: &Content) -> Mark {
 
 impl PluginSource {
     /// Makes a source of bytes in memory.
-    pub fn bytes(component: impl Into<Arc<[u8]>>, options: Options) -> Self {
+    pub fn bytes(component: impl Into<Bytes>, options: Options) -> Self {
         Self {
             component: Component::Bytes(component.into()),
             options,
@@ -92,7 +99,7 @@ impl PluginSource {
     /// Reads the component, unless it is too large.
     pub(super) async fn read(&self) -> Content {
         match &self.component {
-            Component::Bytes(bytes) => Ok(Arc::clone(bytes)),
+            Component::Bytes(bytes) => Ok(bytes.clone()),
             Component::File(path) => read(path.clone(), self.options.limits.component).await,
         }
     }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::entry::{Entry, PluginInfo, PluginState};
+use super::granted::Granted;
 use crate::host::health::Health;
 use toolhost_call::tool::Definition;
 use toolhost_plugin::Plugin;
-use toolhost_workspace::Workspace;
 
 /// The tools as callers see them, and the route of each.
 #[derive(Debug, Default)]
@@ -25,8 +25,8 @@ pub(in crate::host) struct Table {
 #[derive(Debug)]
 pub(in crate::host) struct Route {
     pub(in crate::host) plugin: Arc<Plugin>,
-    /// The part of the workspace that the plugin was granted.
-    pub(in crate::host) workspace: Arc<dyn Workspace>,
+    /// The part of a workspace that the plugin was granted.
+    pub(in crate::host) granted: Granted,
     pub(in crate::host) health: Arc<Health>,
     /// Whether the plugin is on. It may be turned off before there is a new table.
     pub(in crate::host) on: Arc<AtomicBool>,
@@ -67,9 +67,9 @@ impl Table {
         let all = || {
             entries.iter().flat_map(|entry| {
                 let plugin = entry.active();
-                plugin.into_iter().flat_map(move |(plugin, workspace)| {
+                plugin.into_iter().flat_map(move |(plugin, granted)| {
                     let tools = plugin.tools().iter();
-                    tools.map(move |tool| (entry, plugin, workspace, tool))
+                    tools.map(move |tool| (entry, plugin, granted, tool))
                 })
             })
         };
@@ -77,14 +77,14 @@ impl Table {
         all().for_each(|(.., tool)| *counts.entry(&tool.name).or_default() += 1);
         let (mut tools, mut routes) = (Vec::new(), HashMap::new());
         let mut names = HashMap::<&str, Vec<String>>::new();
-        for (entry, plugin, workspace, tool) in all() {
+        for (entry, plugin, granted, tool) in all() {
             let name = match counts.get(tool.name.as_str()) {
                 Some(1) => tool.name.clone(),
                 _ => format!("{}__{}", plugin.name(), tool.name),
             };
             let route = Route {
                 plugin: Arc::clone(plugin),
-                workspace: Arc::clone(workspace),
+                granted: granted.clone(),
                 health: Arc::clone(&entry.health),
                 on: Arc::clone(&entry.on),
                 tool: tool.name.clone(),
@@ -110,6 +110,11 @@ impl Table {
             plugins: listed.collect(),
             routes,
         }
+    }
+
+    /// Returns the plugin of each tool.
+    pub(super) fn loaded(&self) -> impl Iterator<Item = &Arc<Plugin>> {
+        self.routes.values().map(|route| &route.plugin)
     }
 
     pub(super) fn plugin(&self, name: &str) -> Option<&Listed> {

@@ -45,6 +45,15 @@ pub(super) struct CallRequest<'a> {
     #[serde(default, deserialize_with = "attributes")]
     #[schema(schema_with = attributes_schema, required = false)]
     attributes: BTreeMap<String, String>,
+    /// The workspace that the chat belongs to from now on. One that is not there is made, as an empty directory. Absent: the one that
+    /// the chat belongs to already.
+    #[schema(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+(/(?!\.{1,2}(/|$))[A-Za-z0-9._:@-]+)*$",
+        examples("team-a/web")
+    )]
+    workspace: Option<String>,
 }
 
 /// Reads `null` as a value, where an option would take it for an absence.
@@ -159,9 +168,11 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
         Problem::broken_request(format!("the body is not what this takes: {error}"))
     })?;
     let arguments = Arguments::parse(call.arguments.map_or("{}", RawValue::get))?;
+    let workspace = call.workspace.as_deref().map(str::parse).transpose()?;
     Ok(Request {
         attributes: call.attributes,
         reach: None,
+        workspace,
         ..Request::new(chat.clone(), id.clone(), call.tool, arguments)
     })
 }
@@ -182,7 +193,7 @@ impl Read {
         };
         host.call(request).await.map_err(|error| match error {
             CallError::UnknownTool { name, .. } => unknown_tool(host, principal, &name),
-            refused @ CallError::Refused(_) => refused.into(),
+            refused @ (CallError::Refused(_) | CallError::Workspace(_)) => refused.into(),
         })
     }
 }

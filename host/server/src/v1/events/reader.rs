@@ -92,7 +92,9 @@ impl Reader {
         let principal = &self.wanted.principal;
         match event {
             Event::ChatEnded | Event::Reset(_) => true,
-            Event::Call { tool, .. } => principal.may_use(tool),
+            Event::Call { tool, .. } => {
+                principal.may_use(tool) && self.host.may_reach(principal.actor(), &self.chat)
+            }
             event => principal.may_see_call(&self.host, &self.chat, event.call()),
         }
     }

@@ -221,6 +221,7 @@ fn plugins_are_as_described() {
         PluginState::Active,
         PluginState::Quarantined,
         PluginState::Disabled,
+        PluginState::Loading,
         PluginState::Failed,
     ];
     let plugins = states.map(|state| {

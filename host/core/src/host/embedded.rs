@@ -1,0 +1,59 @@
+//! The plugins that are part of the program.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::PluginSource;
+use toolhost_plugin::{Engine, Grants, LoadError, Options, Plugin};
+use toolhost_workspace::files::FilesGrant;
+
+/// The names of the plugins that are part of the program.
+pub const EMBEDDED: [&str; 2] = ["shell", "files"];
+
+/// The tool of the plugin `shell` that starts commands.
+pub(super) const EXECUTE: &str = "execute";
+
+/// Loads these plugins one after the other, up to the one that offers the tool `only`. The error has the name of the plugin.
+pub(super) async fn load(
+    engine: &Engine,
+    plugins: impl Iterator<Item = (Bytes, Options)>,
+    only: Option<&str>,
+) -> Result<Vec<(PluginSource, Arc<Plugin>)>, (String, LoadError)> {
+    let mut loaded = Vec::new();
+    for (component, options) in plugins {
+        let name = options.name.clone();
+        let plugin = Plugin::load_shared(engine, component.clone(), options.clone()).await;
+        let plugin = plugin.map_err(|error| (name, error))?;
+        let is_last = plugin.tools().iter().any(|tool| Some(&*tool.name) == only);
+        loaded.push((PluginSource::bytes(component, options), plugin));
+        if is_last {
+            break;
+        }
+    }
+    Ok(loaded)
+}
+
+/// Returns the plugins that are part of the program, with their grants.
+pub(super) fn plugins(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Bytes, Options)> {
+    let with = |name, grants| Options {
+        grants,
+        ..Options::new(name)
+    };
+    let grants = Grants::default().with_processes();
+    let shell = shell.then(|| {
+        (
+            Bytes::from_static(toolhost_artifacts::SHELL),
+            with("shell", grants),
+        )
+    });
+    let grants = Grants::default().with_files(files);
+    let offered = files != FilesGrant::None;
+    let files = offered.then(|| {
+        (
+            Bytes::from_static(toolhost_artifacts::FILES),
+            with("files", grants),
+        )
+    });
+    shell.into_iter().chain(files)
+}

@@ -1,0 +1,231 @@
+//! The workspaces of a host as one: each operation goes to the workspace of its chat.
+
+use std::path::Path;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use tokio::time::timeout;
+use toolhost_call::call::WorkspaceError;
+use toolhost_state::id::ChatId;
+use toolhost_workspace::process::{
+    AllQuery, Chunk, Command, Error, Info, ListPlace, Owned, Signal, Snapshot, Started, State,
+    Subscriber, WaitOptions, Waited,
+};
+use toolhost_workspace::{Owner, Status, Workspace};
+
+use super::Workspaces;
+use super::elsewhere::ONE_OF_MANY;
+
+/// All workspaces of a host, for callers that do not know the workspace of a chat. Files are those of the default workspace.
+///
+/// The directories of one machine share their registry of processes, so the default workspace answers for the processes of all of them.
+/// An agent answers for those of its chats.
+#[derive(Debug)]
+pub(in crate::host) struct Routed(pub(in crate::host) Arc<Workspaces>);
+
+impl Routed {
+    /// Returns the workspace that knows the processes of a chat.
+    async fn registry(&self, owner: Owner<'_>) -> Result<Arc<dyn Workspace>, Error> {
+        let elsewhere = match owner {
+            Some(chat) => self.0.registry_elsewhere(chat).await,
+            None => None,
+        };
+        match elsewhere {
+            Some(opened) => opened.map_err(|error| unavailable(&error)),
+            None => Ok(Arc::clone(&self.0.default)),
+        }
+    }
+
+    /// Returns the workspace of a chat, for something new.
+    async fn opened(&self, chat: &ChatId) -> Result<Arc<dyn Workspace>, Error> {
+        let place = self.0.place(chat).map_err(|error| unavailable(&error))?;
+        self.0
+            .opened(&place)
+            .await
+            .map_err(|error| unavailable(&error))
+    }
+
+    /// Returns the chat of a process that an agent runs. Agents that do not answer are passed over.
+    async fn find_elsewhere(&self, id: &str) -> Result<Option<ChatId>, Error> {
+        let agents = self.0.open_elsewhere();
+        let asked = agents.iter().map(async |(name, workspace)| {
+            let found = timeout(ONE_OF_MANY, workspace.find(id)).await.ok()?.ok()?;
+            found.filter(|chat| self.0.of_chat(chat) == *name)
+        });
+        let found = join_all(asked).await.into_iter().flatten().next();
+        found
+            .map(Some)
+            .ok_or_else(|| Error::NotFound(id.to_owned()))
+    }
+}
+
+impl Workspace for Routed {
+    fn root(&self) -> &Path {
+        self.0.default.root()
+    }
+
+    fn inner(&self) -> Option<&dyn Workspace> {
+        Some(&*self.0.default)
+    }
+
+    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
+        Box::pin(async move {
+            let status = self.0.default.status().await?;
+            Ok(Status {
+                named: Some(self.0.counts()),
+                ..status
+            })
+        })
+    }
+
+    fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
+        self.0.default.subscribe(Weak::clone(&subscriber));
+        self.0.subscribe_elsewhere(subscriber);
+    }
+
+    fn start<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        command: Command,
+    ) -> BoxFuture<'a, Result<Started, Error>> {
+        Box::pin(async move {
+            let workspace = match owner {
+                Some(chat) => self.opened(chat).await?,
+                None => Arc::clone(&self.0.default),
+            };
+            workspace.start(owner, command).await
+        })
+    }
+
+    fn open<'a>(
+        &'a self,
+        chat: &'a ChatId,
+        reach: Option<&'a str>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+        Box::pin(async move {
+            let registry = self.registry(Some(chat)).await?;
+            let (error, reach) = match (registry.open(chat, reach, id).await, reach) {
+                (Err(error @ Error::NotFound(_)), Some(reach)) => (error, reach),
+                (opened, _) => return opened,
+            };
+            match self.find(id).await? {
+                Some(owner) if owner.as_str().starts_with(reach) => Ok(owner),
+                _ => Err(error),
+            }
+        })
+    }
+
+    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
+        Box::pin(async move {
+            match self.0.default.find(id).await {
+                Err(Error::NotFound(_)) => self.find_elsewhere(id).await,
+                found => found,
+            }
+        })
+    }
+
+    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
+        Box::pin(async move { self.registry(owner).await?.info(owner, id).await })
+    }
+
+    fn wait<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        options: WaitOptions,
+    ) -> BoxFuture<'a, Result<Waited, Error>> {
+        Box::pin(async move { self.registry(owner).await?.wait(owner, id, options).await })
+    }
+
+    fn snapshot<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
+        Box::pin(async move { self.registry(owner).await?.snapshot(owner, id).await })
+    }
+
+    fn read<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        since: u64,
+        max: usize,
+    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+        Box::pin(async move {
+            self.registry(owner)
+                .await?
+                .read(owner, id, since, max)
+                .await
+        })
+    }
+
+    fn signal<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        id: &'a str,
+        signal: Signal,
+        grace: Option<Duration>,
+    ) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move {
+            let registry = self.registry(owner).await?;
+            registry.signal(owner, id, signal, grace).await
+        })
+    }
+
+    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
+        Box::pin(async move { self.registry(owner).await?.end(owner, id).await })
+    }
+
+    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
+        Box::pin(async move { self.registry(owner).await?.cancel(owner, key).await })
+    }
+
+    fn list<'a>(
+        &'a self,
+        owner: Owner<'a>,
+        running_only: bool,
+        max: usize,
+    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
+        Box::pin(async move {
+            let registry = self.registry(owner).await?;
+            registry.list(owner, running_only, max).await
+        })
+    }
+
+    /// Agents that do not answer are passed over: the list of workspaces says which.
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+        Box::pin(async move {
+            let max = query.max;
+            let (mut all, mut total) = self.0.default.list_all(query.clone()).await?;
+            let agents = self.0.open_elsewhere();
+            let asked = agents.iter().map(async |(name, workspace)| {
+                let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
+                let (mut found, count) = listing.ok()?.ok()?;
+                let before = found.len();
+                found.retain(|one| self.0.is_of(one.owner.as_ref(), name));
+                let count = count.saturating_sub(before - found.len());
+                Some((found, count))
+            });
+            for (found, count) in join_all(asked).await.into_iter().flatten() {
+                all.extend(found);
+                total += count;
+            }
+            if !agents.is_empty() {
+                all.sort_by_cached_key(|one| ListPlace::of(&one.info));
+                all.truncate(max);
+            }
+            Ok((all, total))
+        })
+    }
+
+    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
+        Box::pin(async move { self.registry(Some(chat)).await?.end_chat(chat).await })
+    }
+}
+
+fn unavailable(error: &WorkspaceError) -> Error {
+    Error::Unavailable(error.to_string())
+}
