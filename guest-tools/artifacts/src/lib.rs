@@ -14,3 +14,13 @@ pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));
 ///
 /// It needs no grant.
 pub const CONFORMANCE: &[u8] = include_bytes!(env!("CONFORMANCE_COMPONENT"));
+
+/// The component of the tool `word_count`, the smallest plugin in Rust. It is for tests, as [`CONFORMANCE`] is.
+///
+/// It needs no grant.
+pub const WORD_COUNT: &[u8] = include_bytes!(env!("WORD_COUNT_COMPONENT"));
+
+/// The component of the tool `fetch_title`, a plugin in Rust that sends requests. It is for tests, as [`CONFORMANCE`] is.
+///
+/// It needs the grant `http`.
+pub const FETCH_TITLE: &[u8] = include_bytes!(env!("FETCH_TITLE_COMPONENT"));

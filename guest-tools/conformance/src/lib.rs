@@ -5,6 +5,8 @@
 //! (sampling, elicitation) or send it log lines are not here: a plugin has no way to.
 
 mod content;
+mod echo;
+mod panic;
 mod progress;
 mod resources;
 mod schema;
@@ -30,6 +32,8 @@ export_tools!(
     ToolWithProgress,
     Schema202012,
     ReadResource,
+    echo::echo,
+    panic::panic,
 );
 
 /// What most of the tools take.

@@ -5,6 +5,7 @@ mod plain;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
+use crate::parameters::text;
 use crate::{Schema, ToolError};
 
 /// How alike an argument's name and an unknown one are at least for the one to be meant.
@@ -37,25 +38,47 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema>(text: &str) -> Result<T, T
     })
 }
 
+/// Writes whole numbers as integers: `1.0` is `1`.
+#[cfg(not(target_family = "wasm"))]
+pub(crate) fn whole_numbers(value: serde_json::Value) -> serde_json::Value {
+    plain::plain(value, &true.into())
+}
+
 /// Says that there is no such argument, and which one may be meant.
-fn unknown_argument(unknown: &str, names: &[String]) -> String {
-    let alike = |name: &&String| {
+pub(crate) fn unknown_argument<N: AsRef<str>>(unknown: &str, names: &[N]) -> String {
+    let alike = |name: &&str| {
         let part = unknown.len().min(name.len()) >= 3
-            && (name.contains(unknown) || unknown.contains(name.as_str()));
+            && (contains(name, unknown) || contains(unknown, name));
         strsim::jaro_winkler(unknown, name).max(if part { ALIKE } else { 0.0 })
     };
     let nearest = names
         .iter()
+        .map(AsRef::as_ref)
         .max_by(|one, other| alike(one).total_cmp(&alike(other)))
         .filter(|name| alike(name) >= ALIKE);
-    let meant = nearest.map_or(String::new(), |name| format!("; did you mean `{name}`?"));
-    let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    let known = match known.len() {
-        0 => " This tool takes none.".to_owned(),
-        _ => format!(" The arguments are {}.", known.join(", ")),
-    };
-    let stop = if meant.is_empty() { "." } else { "" };
-    format!("there is no argument `{unknown}`{meant}{stop}{known}")
+    let mut sentence = text(&["there is no argument `", unknown, "`"]);
+    match nearest {
+        Some(name) => sentence.push_str(&text(&["; did you mean `", name, "`?"])),
+        None => sentence.push('.'),
+    }
+    let mut separator = " The arguments are ";
+    for name in names {
+        sentence.push_str(&text(&[separator, "`", name.as_ref(), "`"]));
+        separator = ", ";
+    }
+    sentence.push_str(if names.is_empty() {
+        " This tool takes none."
+    } else {
+        "."
+    });
+    sentence
+}
+
+/// Returns whether a name is part of another. The search of the standard library is larger than all of the rest here.
+fn contains(name: &str, part: &str) -> bool {
+    name.as_bytes()
+        .windows(part.len())
+        .any(|one| one == part.as_bytes())
 }
 
 /// Returns what an error says in words of JSON, where serde has words of Rust.

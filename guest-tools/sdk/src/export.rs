@@ -1,9 +1,12 @@
 //! From a list of tools to the export of a component.
 
-use crate::bindings::exports::toolhost::plugin::tools as wit;
-use crate::{Call, Schema, Tool, ToolError, arguments};
+use std::time::Duration;
 
-/// Offers tools: makes a component export `tools`, with these types that implement [`Tool`].
+use crate::bindings::exports::toolhost::plugin::tools as wit;
+use crate::{Call, Example, Hints, Reply, Resource, Schema, Tool, ToolError, arguments, start};
+
+/// Offers tools: makes a component export `tools`, with these functions that have [`#[tool]`](crate::tool) and types that
+/// implement [`Tool`].
 ///
 /// It is used once, in the crate whose type is `cdylib`. Off WebAssembly it only checks the names, so that the crate's
 /// tests run natively. A name that is not allowed, or that two tools share, fails to compile.
@@ -44,7 +47,7 @@ macro_rules! export_tools {
             reason = "the exports of a component are unsafe functions, and there are none off WebAssembly"
         )]
         const _: () = {
-            const TOOLS: &[$crate::__private::Entry] = &[$($crate::__private::Entry::of::<$tool>()),+];
+            const TOOLS: &[$crate::__private::Entry] = $crate::tools![$($tool),+];
             const _: () = $crate::__private::check(TOOLS);
 
             #[cfg(target_family = "wasm")]
@@ -71,23 +74,113 @@ macro_rules! export_tools {
     };
 }
 
+/// Lists tools for [`testing::cases`](crate::testing::cases), as [`export_tools!`](crate::export_tools) does.
+#[macro_export]
+macro_rules! tools {
+    ($($tool:ty),+ $(,)?) => {
+        &[$({
+            // With the alias, a function without `#[tool]` is refused as "expected type, found function".
+            #[allow(dead_code, reason = "only the compiler reads it")]
+            type __Tool = $tool;
+            $crate::__private::Entry::of::<$tool>()
+        }),+]
+    };
+}
+
+/// What [`export_tools!`](crate::export_tools) takes: a type that implements [`Tool`], or the type beside a function with
+/// [`#[tool]`](crate::tool). Only that attribute implements it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "write `#[tool]` above the function, or implement `Tool` for the type"
+)]
+pub trait Exported {
+    /// As in [`Tool`].
+    const NAME: &'static str;
+    /// As in [`Tool`].
+    const DESCRIPTION: &'static str;
+    /// As in [`Tool`].
+    const TITLE: Option<&'static str> = None;
+    /// As in [`Tool`].
+    const HINTS: Hints = Hints::NONE;
+    /// As in [`Tool`].
+    const MAX_DURATION: Option<Duration> = None;
+    /// As in [`Tool`].
+    const EXAMPLES: &'static [Example] = &[];
+    /// As in [`Tool`].
+    const RESOURCES: &'static [Resource] = &[];
+
+    /// Returns the text of the schema of the arguments.
+    fn input_schema() -> String;
+
+    /// As in [`Tool`].
+    #[must_use]
+    fn output_schema() -> Option<Schema> {
+        None
+    }
+
+    /// Runs one call with the text of its arguments.
+    ///
+    /// # Errors
+    ///
+    /// Those of the tool, and [`ToolError::InvalidArguments`].
+    fn call(call: &Call, arguments: &str) -> Result<Reply, ToolError>;
+}
+
+impl<T: Tool> Exported for T {
+    const NAME: &'static str = <T as Tool>::NAME;
+    const DESCRIPTION: &'static str = <T as Tool>::DESCRIPTION;
+    const TITLE: Option<&'static str> = <T as Tool>::TITLE;
+    const HINTS: Hints = <T as Tool>::HINTS;
+    const MAX_DURATION: Option<Duration> = <T as Tool>::MAX_DURATION;
+    const EXAMPLES: &'static [Example] = <T as Tool>::EXAMPLES;
+    const RESOURCES: &'static [Resource] = <T as Tool>::RESOURCES;
+
+    fn input_schema() -> String {
+        Schema::of_arguments::<T::Arguments>().value().to_string()
+    }
+
+    fn output_schema() -> Option<Schema> {
+        <T as Tool>::output_schema()
+    }
+
+    fn call(call: &Call, arguments: &str) -> Result<Reply, ToolError> {
+        <T as Tool>::call(call, arguments::parse(arguments)?)
+    }
+}
+
 /// What `export_tools!` keeps of a tool.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Entry {
     name: &'static str,
     describe: fn() -> wit::Tool,
-    call: fn(&wit::Call) -> Result<wit::Reply, wit::ToolError>,
+    call: fn(&Call, &str) -> Result<Reply, ToolError>,
 }
 
 impl Entry {
     /// Takes what is needed of a tool.
     #[must_use]
-    pub const fn of<T: Tool>() -> Self {
+    pub const fn of<T: Exported>() -> Self {
         Self {
             name: T::NAME,
             describe: describe::<T>,
-            call: call::<T>,
+            call: T::call,
         }
+    }
+
+    /// Returns the name of the tool.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Runs one call.
+    ///
+    /// # Errors
+    ///
+    /// As in [`Exported::call`].
+    pub fn call(&self, call: &Call, arguments: &str) -> Result<Reply, ToolError> {
+        (self.call)(call, arguments)
     }
 }
 
@@ -97,6 +190,7 @@ impl Entry {
 ///
 /// None so far.
 pub fn list_tools(tools: &[Entry]) -> Result<Vec<wit::Tool>, String> {
+    start::start();
     Ok(tools.iter().map(|tool| (tool.describe)()).collect())
 }
 
@@ -106,13 +200,16 @@ pub fn list_tools(tools: &[Entry]) -> Result<Vec<wit::Tool>, String> {
 ///
 /// Those of the tool, and that there is none of this name.
 pub fn call_tool(tools: &[Entry], call: wit::Call) -> Result<wit::Reply, wit::ToolError> {
+    start::start();
     match tools.iter().find(|tool| tool.name == call.tool) {
-        Some(tool) => (tool.call)(&call),
+        Some(tool) => (tool.call)(&Call::new(call.id), &call.arguments)
+            .map(Into::into)
+            .map_err(Into::into),
         None => Err(wit::ToolError::UnknownTool(call.tool)),
     }
 }
 
-fn describe<T: Tool>() -> wit::Tool {
+fn describe<T: Exported>() -> wit::Tool {
     let examples = T::EXAMPLES.iter().map(|example| wit::Example {
         name: example.name.to_owned(),
         arguments: example.arguments.to_owned(),
@@ -122,7 +219,7 @@ fn describe<T: Tool>() -> wit::Tool {
         name: T::NAME.to_owned(),
         title: T::TITLE.map(str::to_owned),
         description: T::DESCRIPTION.to_owned(),
-        input_schema: Schema::of_arguments::<T::Arguments>().value().to_string(),
+        input_schema: T::input_schema(),
         output_schema: T::output_schema().map(|schema| schema.value().to_string()),
         hints: T::HINTS.into(),
         max_duration_ms: T::MAX_DURATION
@@ -132,21 +229,11 @@ fn describe<T: Tool>() -> wit::Tool {
     }
 }
 
-fn extra<T: Tool>() -> Vec<(String, String)> {
+fn extra<T: Exported>() -> Vec<(String, String)> {
     let resources = (!T::RESOURCES.is_empty()).then(|| serde_json::to_string(T::RESOURCES));
     let resources = resources.and_then(Result::ok);
     let pairs = resources.map(|json| ("resources".to_owned(), json));
     pairs.into_iter().collect()
-}
-
-fn call<T: Tool>(call: &wit::Call) -> Result<wit::Reply, wit::ToolError> {
-    let run = |call: &wit::Call| {
-        let arguments = arguments::parse(&call.arguments)?;
-        T::call(&Call::new(call.id.as_str()), arguments)
-    };
-    run(call)
-        .map(Into::into)
-        .map_err(|error: ToolError| error.into())
 }
 
 /// Fails to compile unless every name is allowed and no two are the same.

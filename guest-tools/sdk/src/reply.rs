@@ -1,9 +1,12 @@
 //! What a tool replies: an ordered list of parts.
 
-use serde::Serialize;
+use std::cell::Cell;
+
+use serde::{Serialize, Serializer};
 
 use crate::ToolError;
 use crate::bindings::exports::toolhost::plugin::tools as wit;
+use crate::parameters::text;
 
 /// One part of a reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,6 +69,17 @@ impl Reply {
         Self::new().and_json(value)
     }
 
+    /// Makes a reply of one JSON object with these properties, in this order: `Reply::object([("words", 3)])`.
+    ///
+    /// # Errors
+    ///
+    /// As in [`json`](Reply::json).
+    pub fn object<V: Serialize>(
+        properties: impl IntoIterator<Item = (&'static str, V)>,
+    ) -> Result<Self, ToolError> {
+        Self::json(&Object(Cell::new(Some(properties))))
+    }
+
     /// Makes a reply of one text that reports a failure which the model should read.
     pub fn error(text: impl Into<String>) -> Self {
         Self::text(text).as_error()
@@ -84,8 +98,10 @@ impl Reply {
     ///
     /// As in [`json`](Reply::json).
     pub fn and_json(self, value: &impl Serialize) -> Result<Self, ToolError> {
-        let text = serde_json::to_string(value).map_err(|error| {
-            ToolError::Failed(format!("the reply cannot be written as JSON: {error}"))
+        // The text of serde_json's own error would bring those of all errors of reading and of files: 10 KB.
+        let text = serde_json::to_string(value).map_err(|_| {
+            let reason = "a map has keys that are no strings, or a type refuses to be written";
+            ToolError::Failed(text(&["the reply cannot be written as JSON: ", reason]))
         })?;
         Ok(self.and(Content::Json(text)))
     }
@@ -114,6 +130,15 @@ impl Reply {
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.is_error
+    }
+}
+
+/// An object of properties that are written once.
+struct Object<P>(Cell<Option<P>>);
+
+impl<V: Serialize, P: IntoIterator<Item = (&'static str, V)>> Serialize for Object<P> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.take().into_iter().flatten())
     }
 }
 

@@ -93,7 +93,9 @@ fn tidy(schema: &mut Value) {
     object.remove("title");
     // Names such as `uint32` are no formats of JSON Schema.
     let rust_number = |format: &str| {
-        format.starts_with("int") || format.starts_with("uint") || format == "double"
+        ["int", "uint", "double", "float"]
+            .iter()
+            .any(|name| format.starts_with(name))
     };
     if object
         .get("format")

@@ -2,16 +2,24 @@
 //! WebAssembly.
 //!
 //! [`FakeProcesses`] stands in for [`processes::Host`](crate::processes::Host) and follows a script, [`FakeFiles`] stands in
-//! for [`files::Host`](crate::files::Host) and keeps its files in memory. [`Surroundings`] are what [`context`](crate::context), [`settings`](crate::settings), [`log`](crate::log) and
-//! [`progress`](crate::progress) see. [`call`] runs a tool the way the host does, from the text of its arguments.
+//! for [`files::Host`](crate::files::Host) and keeps its files in memory. `FakeHttp` (feature `http`) answers requests by a
+//! script. [`Surroundings`] are what [`context`](crate::context), [`settings`](crate::settings), [`log`](crate::log) and
+//! [`progress`](crate::progress) see. [`call`] runs a tool the way the host does, from the text of its arguments, and [`cases`] does so with
+//! all cases of a file.
 
+mod cases;
 mod fake;
 mod files;
+#[cfg(feature = "http")]
+mod http;
 mod process;
 mod surroundings;
 
+pub use cases::cases;
 pub use fake::FakeProcesses;
 pub use files::FakeFiles;
+#[cfg(feature = "http")]
+pub use http::FakeHttp;
 pub use process::FakeProcess;
 pub use surroundings::{Surroundings, surroundings};
 pub(crate) use surroundings::{context, log, progress, settings};
@@ -23,15 +31,18 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::{Call, Reply, Tool, ToolError, arguments};
+use crate::export::Exported;
+use crate::{Call, Reply, ToolError, arguments, start};
 
-/// Calls a tool with the text of a JSON object.
+/// Calls a tool with the text of a JSON object: a type that implements [`Tool`](crate::Tool), or a function with
+/// [`#[tool]`](crate::tool).
 ///
 /// # Errors
 ///
 /// Those of the tool, and [`ToolError::InvalidArguments`] if the arguments do not fit.
-pub fn call<T: Tool>(arguments: &str) -> Result<Reply, ToolError> {
-    T::call(&Call::new("test"), arguments::parse(arguments)?)
+pub fn call<T: Exported>(arguments: &str) -> Result<Reply, ToolError> {
+    start::start();
+    T::call(&Call::new("test"), arguments)
 }
 
 /// Reads the text of a JSON object as a tool's arguments, the way the host's calls do.

@@ -12,7 +12,13 @@ use crate::{Reply, Schema, files, processes};
 
 /// A tool: a named function that a language model can call.
 ///
-/// It is implemented by a type that needs no value, and offered by [`export_tools!`](crate::export_tools).
+/// It is implemented by a type that needs no value, and offered by [`export_tools!`](crate::export_tools). A function with
+/// [`#[tool]`](crate::tool) is shorter; the trait is for what it cannot say, such as an output schema beside several parts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tool",
+    label = "not a tool",
+    note = "write `#[tool]` above the function, or implement `Tool` for the type"
+)]
 pub trait Tool {
     /// The name: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes. Anything else fails to compile.
     const NAME: &'static str;
@@ -199,6 +205,18 @@ impl From<files::Error> for ToolError {
         match error {
             files::Error::Denied(_) => Self::Denied(text),
             files::Error::Unavailable(_) => Self::Unavailable(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+#[cfg(feature = "http")]
+impl From<crate::http::Error> for ToolError {
+    fn from(error: crate::http::Error) -> Self {
+        let text = error.to_string();
+        match error {
+            crate::http::Error::Denied(_) => Self::Denied(text),
+            crate::http::Error::Unavailable(_) => Self::Unavailable(text),
             _ => Self::Failed(text),
         }
     }

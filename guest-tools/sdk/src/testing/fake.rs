@@ -121,9 +121,10 @@ impl Processes for FakeProcesses {
         let mut chat = self.chat.borrow_mut();
         chat.started.push(options.clone());
         let process = chat.to_start.pop_front().unwrap_or_else(|| {
-            Err(Error::Failed(
-                "the test has no script for this start".to_owned(),
-            ))
+            Err(Error::Failed(format!(
+                "the test has no script for the start of `{}`",
+                options.command
+            )))
         })?;
         let id = process.id.clone();
         chat.known.push(Known { process, options });

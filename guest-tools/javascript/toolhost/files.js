@@ -1,0 +1,73 @@
+// Files of the workspace. The plugin needs the grant `files`.
+//
+// Paths are absolute, or relative to the workspace directory. The host resolves them, and nothing outside can be reached. Every
+// function throws `HostError`, whose `reason` is for example `not-found`, `not-a-file`, `outside-workspace` or `changed`.
+
+import * as port from "#host/files";
+import { HostError } from "./lib/errors.js";
+
+/** The most bytes that the host gives at once. */
+const PIECE = 4 << 20;
+/** The most names that the host gives at once. */
+const PAGE = 10_000;
+
+/** Returns facts about what a path names, following links. */
+export const metadata = (path) => port.metadata(path);
+
+/** Returns whether there is something at a path. */
+export function exists(path) {
+  try {
+    port.metadata(path);
+    return true;
+  } catch (error) {
+    if (error instanceof HostError && error.reason === "not-found") return false;
+    throw error;
+  }
+}
+
+/** Returns at most `max` bytes of a file, from the byte `offset` on; never more than 4 MiB. */
+export const read = (path, offset = 0, max = PIECE) => port.read(path, offset, max);
+
+/** Returns the whole content of a file. */
+export function readBytes(path) {
+  const parts = [];
+  let length = 0;
+  for (;;) {
+    const { data, size } = read(path, length);
+    parts.push(data);
+    length += data.length;
+    if (length >= size || data.length === 0) break;
+  }
+  const all = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    all.set(part, at);
+    at += part.length;
+  }
+  return all;
+}
+
+/** Returns the whole content of a file as text, with U+FFFD for what is not UTF-8. */
+export const readText = (path) => new TextDecoder().decode(readBytes(path));
+
+/** Goes over at most `lines` lines of a file, from the byte `offset` on, without reading them into the plugin. */
+export const skipLines = (path, offset, lines) => port.skipLines(path, offset, lines);
+
+/** Writes a file, and the directories above it: `absent` only a new one, `version` only over this version. */
+export const write = (path, data, { absent = false, version } = {}) => writeAll([{ path, data, absent, version }])[0];
+
+/** Writes all of the files or none, and returns facts about each. The error of a file has its `index`. */
+export function writeAll(writes) {
+  const bytes = (data) => (typeof data === "string" ? new TextEncoder().encode(data) : data);
+  return port.writeAll(writes.map((one) => ({ ...one, absent: one.absent ?? false, data: bytes(one.data) })));
+}
+
+/** Returns all names of a directory, in the order of their bytes. */
+export function listDirectory(path = ".") {
+  const all = [];
+  for (;;) {
+    const { entries, more } = port.readDirectory(path, all.at(-1)?.name, PAGE);
+    all.push(...entries);
+    if (!more || entries.length === 0) return all;
+  }
+}

@@ -1,0 +1,45 @@
+// Files, by the bindings of the contract.
+
+import * as wit from "toolhost:plugin/files@0.1.0";
+import { u64 } from "#engine";
+import { asked as ask } from "./refusal.js";
+
+const WORDS = {
+  "not-found": "no such file or directory",
+  "not-a-file": "not a file",
+  "not-a-directory": "not a directory",
+  "outside-workspace": "{} is outside of the workspace",
+  "too-large": "larger than {} bytes, the most that is possible",
+};
+const asked = (run) => ask(WORDS, run);
+
+export const metadata = (path) => facts(asked(() => wit.metadataOf(path)));
+
+export function read(path, offset, max) {
+  const { data, size, version, identity } = asked(() => wit.read(path, u64(offset), max));
+  return { data, size: Number(size), version, identity };
+}
+
+export function skipLines(path, offset, lines) {
+  const seen = asked(() => wit.skipLines(path, u64(offset), u64(lines)));
+  return { offset: Number(seen.offset), lines: Number(seen.lines), size: Number(seen.size) };
+}
+
+export function writeAll(writes) {
+  const asks = writes.map(({ path, data, absent, version }) => ({ path, data, when: precondition(absent, version) }));
+  return asked(() => wit.writeAll(asks)).map(facts);
+}
+
+export function readDirectory(path, after, max) {
+  const [entries, more] = asked(() => wit.readDirectory(path, after, max));
+  return { entries, more };
+}
+
+function precondition(absent, version) {
+  if (absent) return { tag: "absent" };
+  return version === undefined ? { tag: "any" } : { tag: "version", val: version };
+}
+
+function facts({ kind, size, modifiedMs, version, identity, realPath }) {
+  return { kind, size: Number(size), modifiedMs: Number(modifiedMs), version, identity, realPath };
+}

@@ -1,0 +1,67 @@
+// Processes, by the bindings of the contract.
+
+import * as wit from "toolhost:plugin/processes@0.1.0";
+import { u64 } from "#engine";
+import { asked as ask } from "./refusal.js";
+
+const asked = (run) => ask({ "not-found": "process not found" }, run);
+
+export function start({ command, workdir, env, background, stdin, without }) {
+  const restrictions = { write: without.includes("write"), network: without.includes("network") };
+  return wrap(asked(() => wit.start({ command, workdir, env, background, stdin, without: restrictions })));
+}
+
+export const open = (id) => wrap(asked(() => wit.open(id)));
+
+export function listProcesses(runningOnly, max) {
+  const [found, total] = asked(() => wit.listProcesses(runningOnly, max));
+  return { processes: found.map(infoOf), total };
+}
+
+/** Returns a process with seconds for times, numbers for `u64`, and `undefined` for what is absent. */
+function wrap(process) {
+  return {
+    id: process.id(),
+    wait(timeout, { since = 0, until, output = false } = {}) {
+      const timeoutMs = u64(Math.max(Math.round(timeout * 1000), 0));
+      const seen = asked(() => process.wait({ timeoutMs, since: u64(since), until, output }));
+      return { wake: seen.wake, state: stateOf(seen.state), total: Number(seen.total), matchEnd: number(seen.matchEnd) };
+    },
+    info: () => infoOf(asked(() => process.info())),
+    snapshot() {
+      const { state, total, head, tail, survivors, denials, saved } = asked(() => process.snapshot());
+      return { state: stateOf(state), total: Number(total), head, tail, survivors, denials, saved: saved.tag };
+    },
+    read(since = 0, max = 4 << 20) {
+      const { offset, data, total, end } = asked(() => process.read(u64(since), max));
+      return { offset: Number(offset), data, total: Number(total), end };
+    },
+    signal(name, grace) {
+      const graceMs = grace === undefined ? undefined : u64(Math.round(grace * 1000));
+      return stateOf(asked(() => process.signal(name, graceMs)));
+    },
+  };
+}
+
+const number = (value) => (value === undefined || value === null ? undefined : Number(value));
+
+function stateOf({ tag, val }) {
+  if (typeof val === "string") return { kind: tag, text: val };
+  if (val === undefined || val === null) return { kind: tag };
+  return { kind: tag, code: val.code ?? undefined, signal: val.signal ?? undefined, cause: val.cause };
+}
+
+function infoOf(seen) {
+  const { id, command, workdir, background, state, startedMs, exitedMs, lastOutputMs, total } = seen;
+  return {
+    id,
+    command,
+    workdir,
+    background,
+    state: stateOf(state),
+    startedMs: Number(startedMs),
+    exitedMs: number(exitedMs),
+    lastOutputMs: number(lastOutputMs),
+    total: Number(total),
+  };
+}

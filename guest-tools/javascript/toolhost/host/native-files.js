@@ -1,0 +1,9 @@
+// The files of a test.
+
+import { fake } from "./native.js";
+
+export const metadata = (path) => fake("files").metadata(path);
+export const read = (path, offset, max) => fake("files").read(path, offset, max);
+export const skipLines = (path, offset, lines) => fake("files").skipLines(path, offset, lines);
+export const writeAll = (writes) => fake("files").writeAll(writes);
+export const readDirectory = (path, after, max) => fake("files").readDirectory(path, after, max);

@@ -1,0 +1,5 @@
+// The network of a test.
+
+import { fake } from "./native.js";
+
+export const send = async (request) => fake("http").send(request);

@@ -1,0 +1,7 @@
+// The processes of a test.
+
+import { fake } from "./native.js";
+
+export const start = (options) => fake("processes").start(options);
+export const open = (id) => fake("processes").open(id);
+export const listProcesses = (runningOnly, max) => fake("processes").listProcesses(runningOnly, max);

@@ -1,0 +1,117 @@
+// A workspace whose files are in memory.
+
+import { createHash } from "node:crypto";
+import { posix } from "node:path";
+import { surroundings } from "../host/native.js";
+import { HostError } from "../lib/errors.js";
+
+/** Stands in for the host's files: a tree in memory below the workspace, such as `new FakeFiles({ "src/main.js": "1;\n" })`. */
+export class FakeFiles {
+  #content = new Map();
+  #failing = new Map();
+
+  constructor(files = {}) {
+    for (const [path, data] of Object.entries(files)) {
+      this.#content.set(absolute(path), typeof data === "string" ? new TextEncoder().encode(data) : data);
+    }
+  }
+
+  /** Lets everything fail that is done to this path, for example with the reason `denied`. */
+  fails(path, reason, text) {
+    this.#failing.set(absolute(path), new HostError(reason, text));
+    return this;
+  }
+
+  /** Returns the content of a file as text; `undefined` if there is no such file. */
+  text(path) {
+    const data = this.#content.get(absolute(path));
+    return data === undefined ? undefined : new TextDecoder().decode(data);
+  }
+
+  metadata(path) {
+    const { realPath, data } = this.#find(path);
+    const kind = data === undefined ? "directory" : "file";
+    const size = data?.length ?? 0;
+    return { kind, size, modifiedMs: 1_000_000, version: versionOf(data ?? new Uint8Array()), identity: realPath, realPath };
+  }
+
+  read(path, offset, max) {
+    const data = this.#file(path);
+    const part = data.slice(offset, offset + Math.min(max, 4 << 20));
+    return { data: part, size: data.length, version: versionOf(data), identity: absolute(path) };
+  }
+
+  skipLines(path, offset, lines) {
+    const data = this.#file(path);
+    let at = Math.min(offset, data.length);
+    let gone = 0;
+    while (gone < lines) {
+      const end = data.indexOf(10, at);
+      if (end < 0) return { offset: data.length, lines: gone, size: data.length };
+      at = end + 1;
+      gone++;
+    }
+    return { offset: at, lines: gone, size: data.length };
+  }
+
+  writeAll(writes) {
+    for (const [index, write] of writes.entries()) {
+      try {
+        this.#check(write);
+      } catch (error) {
+        error.index = index;
+        throw error;
+      }
+    }
+    for (const { path, data } of writes) this.#content.set(absolute(path), data);
+    return writes.map(({ path }) => this.metadata(path));
+  }
+
+  readDirectory(path, after, max) {
+    const { realPath, data } = this.#find(path);
+    if (data !== undefined) throw new HostError("not-a-directory", "not a directory");
+    const inside = `${realPath}/`;
+    const rests = [...this.#content.keys()].filter((file) => file.startsWith(inside)).map((file) => file.slice(inside.length));
+    const kinds = new Map(rests.map((rest) => [rest.split("/")[0], rest.includes("/") ? "directory" : "file"]));
+    const names = [...kinds.keys()].sort().filter((name) => after === undefined || name > after);
+    return { entries: names.slice(0, max).map((name) => ({ name, kind: kinds.get(name) })), more: names.length > max };
+  }
+
+  /** Returns the absolute path, and what is there: `undefined` for a directory. */
+  #find(path) {
+    const realPath = absolute(path);
+    const root = surroundings().workspaceRoot;
+    if (this.#failing.has(realPath)) throw this.#failing.get(realPath);
+    if (realPath !== root && !realPath.startsWith(`${root}/`)) {
+      throw new HostError("outside-workspace", `${path} is outside of the workspace`);
+    }
+    const files = [...this.#content.keys()];
+    if (this.#content.has(realPath)) return { realPath, data: this.#content.get(realPath) };
+    if (realPath === root || files.some((file) => file.startsWith(`${realPath}/`))) return { realPath };
+    if (files.some((file) => realPath.startsWith(`${file}/`))) throw new HostError("not-a-directory", "not a directory");
+    throw new HostError("not-found", "no such file or directory");
+  }
+
+  #file(path) {
+    const { data } = this.#find(path);
+    if (data === undefined) throw new HostError("not-a-file", "not a file");
+    return data;
+  }
+
+  #check({ path, absent, version }) {
+    let data;
+    try {
+      data = this.#file(path);
+    } catch (error) {
+      if (error.reason !== "not-found") throw error;
+    }
+    if (absent && data !== undefined) throw new HostError("changed", "file exists");
+    if (version !== undefined && (data === undefined || versionOf(data) !== version)) {
+      throw new HostError("changed", "file changed since it was read");
+    }
+  }
+}
+
+const absolute = (path) => posix.resolve(surroundings().workspaceRoot, path);
+
+const versionOf = (data) => `fake-${createHash("sha256").update(data).digest("hex").slice(0, 16)}`;

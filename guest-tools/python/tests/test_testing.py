@@ -1,0 +1,155 @@
+"""The test kit, and what a tool sees of it."""
+
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+from toolhost import Denied, Failed, ToolError, context, files, http, log, processes, progress, settings, testing, tool
+from toolhost.errors import HostError
+from toolhost.testing import FakeFiles, FakeHttp, FakeProcess, FakeProcesses
+from toolhost.tool import TOOLS
+
+
+class Kit(unittest.TestCase):
+    def test_surroundings_are_those_of_one_block(self):
+        with testing.host(settings={"k": "v"}, secrets={"s": "x"}, attributes={"locale": "de"}, chat="c") as host:
+            self.assertEqual((settings.get("k"), settings.get("other"), settings.get("other", "d")), ("v", None, "d"))
+            self.assertEqual((settings.secret("s"), context.attribute("locale"), context.chat()), ("x", "de", "c"))
+            with self.assertRaisesRegex(Denied, 'there is no secret "t"'):
+                settings.secret("t")
+            log.warn("hm")
+            progress.report(1, 2, "half")
+        self.assertEqual((host.logged, host.progress), (["warn: hm"], [(1.0, 2.0, "half")]))
+        self.assertEqual(settings.get("k"), None)
+
+    def test_a_command_runs_on_the_virtual_clock(self):
+        script = FakeProcess().prints("one\n").after(90).prints("two\n").exits(3)
+        fakes = FakeProcesses(clamp=60).starts(script)
+        with testing.host(processes=fakes) as host:
+            seen = processes.run("make", env={"A": "b"}, without=("network",), stdin="in")
+            self.assertEqual((seen.state.code, seen.text, host.now), (3, "one\ntwo\n", 90))
+        self.assertEqual(fakes.started[0].env, {"A": "b"})
+        self.assertEqual((fakes.started[0].stdin, fakes.started[0].without), (b"in", ("network",)))
+
+    def test_a_command_that_takes_too_long_is_ended(self):
+        def run(**surroundings):
+            fakes = FakeProcesses().starts(FakeProcess().after(100).exits(0))
+            with testing.host(processes=fakes, **surroundings):
+                with self.assertRaises(Failed) as raised:
+                    processes.run("sleep", timeout=50)
+                self.assertEqual(processes.open("p1").info().state.signal, "SIGTERM")
+            self.assertEqual(fakes.signals, [("p1", "terminate")])
+            return str(raised.exception)
+
+        self.assertEqual(run(), "the command was ended: it took more than 50 s")
+        self.assertEqual(run(remaining=30.0), "the command was ended: it took more than 28 s")
+        self.assertEqual(run(cancelled_after=10), "the command was ended: the call was cancelled")
+
+    def test_waits_end_by_their_options(self):
+        script = FakeProcess().after(1).prints("a\nready 7\n").after(1).exits(0)
+        fakes = FakeProcesses().starts(script).has(FakeProcess("old").lingers(0, (7, "child")), "server")
+        with testing.host(processes=fakes) as host, processes.start("serve", background=True) as process:
+            self.assertEqual(process.wait(0.5).wake, "timed-out")
+            self.assertEqual(process.wait(9, output=True).wake, "output")
+            waited = process.wait(9, until=r"^ready \d")
+            self.assertEqual((waited.wake, waited.match_end, host.now), ("matched", 9, 1))
+            self.assertEqual(process.read(2, 5).data, b"ready")
+            found, total = processes.list_processes(running_only=True)
+            self.assertEqual(([one.id for one in found], total), (["p1", "old"], 2))
+            self.assertEqual(processes.open("old").snapshot().survivors, [(7, "child")])
+            with self.assertRaises(HostError) as raised:
+                processes.open("gone")
+            self.assertEqual((raised.exception.reason, raised.exception.kind), ("not-found", "failed"))
+
+    def test_a_start_can_fail(self):
+        with testing.host(processes=FakeProcesses().fails_to_start("denied", "no commands")):
+            with self.assertRaises(ToolError) as raised:
+                processes.run("ls")
+        self.assertEqual((raised.exception.kind, str(raised.exception)), ("denied", "no commands"))
+
+    def test_files_behave_as_those_of_the_host(self):
+        tree = FakeFiles({"a.txt": "one\ntwo", "sub/b": b"\xff"}).fails("locked", "denied", "no")
+        with testing.host(files=tree):
+            self.assertEqual((files.read_text("/workspace/a.txt"), files.read_text("sub/b")), ("one\ntwo", "\ufffd"))
+            self.assertEqual([(one.name, one.kind) for one in files.list_directory()], [("a.txt", "file"), ("sub", "directory")])
+            self.assertEqual((files.exists("sub"), files.exists("x")), (True, False))
+            self.assertEqual(files.skip_lines("a.txt", 0, 9), files.Skipped(7, 1, 7))
+            for path, reason in [
+                ("x", "not-found"),
+                ("sub", "not-a-file"),
+                ("a.txt/x", "not-a-directory"),
+                ("../x", "outside-workspace"),
+                ("locked", "denied"),
+            ]:
+                with self.assertRaises(HostError) as raised:
+                    files.read_bytes(path)
+                self.assertEqual(raised.exception.reason, reason)
+            version = files.metadata("a.txt").version
+            files.write("a.txt", "three", version=version)
+            with self.assertRaises(HostError) as raised:
+                files.write_all([files.Write("new", b""), files.Write("a.txt", b"", version=version)])
+            self.assertEqual((raised.exception.reason, raised.exception.index), ("changed", 1))
+        self.assertEqual((tree.text("a.txt"), tree.text("new")), ("three", None))
+
+    def test_requests_get_the_responses_of_the_test(self):
+        network = FakeHttp().responds("https://a.example/x", json={"k": 1}, headers={"X-A": "b"}).fails("https://b.example/")
+        with testing.host(http=network):
+            response = http.get("https://a.example/x", headers={"Accept": "*/*"})
+            self.assertEqual((response.status, response.json(), response.headers), (200, {"k": 1}, {"x-a": "b"}))
+            for url, kind in [("https://b.example/", "unavailable"), ("https://c.example/", "denied")]:
+                with self.assertRaises(ToolError) as raised:
+                    http.get(url)
+                self.assertEqual(raised.exception.kind, kind)
+            with self.assertRaisesRegex(HostError, '^"a.example" is not an absolute URL'):
+                http.get("a.example")
+        self.assertEqual(network.requests[0].headers, {"accept": "*/*"})
+
+    def test_urls_are_split(self):
+        for url, parts in [
+            ("https://a.example", ("https", "a.example", "/")),
+            ("HTTP://a.example:81?q=/#top", ("http", "a.example:81", "/?q=/")),
+            ("https://a.example/b?c#d", ("https", "a.example", "/b?c")),
+        ]:
+            self.assertEqual(http.split(url), parts)
+
+
+class Cases(unittest.TestCase):
+    def setUp(self):
+        self.before = dict(TOOLS)
+
+        @tool
+        def half(number: int) -> dict:
+            """Halves."""
+            if number % 2:
+                raise Failed(f"{number} is odd")
+            log.info("halving")
+            return {"half": number // 2, "unit": settings.get("unit")}
+
+    def tearDown(self):
+        TOOLS.clear()
+        TOOLS.update(self.before)
+
+    def run_cases(self, *cases):
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory, "cases.json")
+            path.write_text(json.dumps({"cases": [{"name": "one", "tool": "half", **case} for case in cases]}))
+            return testing.run_cases(path)
+
+    def test_cases_that_fit(self):
+        right = {"arguments": {"number": 4}, "settings": {"unit": "m"}, "reply": {"half": 2, "unit": "m"}}
+        wrong = {"arguments": {"number": 3}, "error": {"kind": "failed", "message": "is odd"}}
+        self.assertEqual(self.run_cases(right, wrong), 2)
+
+    def test_cases_that_differ(self):
+        for case, problem in [
+            ({"arguments": {"number": 4}, "reply": {"half": 3}}, 'one: the reply is {"half": 2, "unit": null}'),
+            ({"arguments": {"number": 4}, "error": {"kind": "failed"}}, "one: it replied: "),
+            ({"arguments": {"number": 3}, "reply": {}}, "one: it failed with failed: 3 is odd"),
+            ({"arguments": {"number": 3}, "error": {"kind": "denied"}}, "one: the error is failed: 3 is odd"),
+            ({"arguments": {"number": 4}, "is_error": True, "text": ""}, "one: is_error is false"),
+            ({"arguments": {"number": 4}}, "one: it must have one of reply, text and error"),
+        ]:
+            with self.assertRaises(AssertionError) as raised:
+                self.run_cases(case)
+            self.assertIn(problem, str(raised.exception))

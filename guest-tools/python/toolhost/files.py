@@ -1,0 +1,131 @@
+"""Files of the workspace. The plugin needs the grant `files`.
+
+Paths are absolute, or relative to the workspace directory. The host resolves them, and nothing outside can be reached. Every
+function raises `HostError`, whose `reason` is for example `not-found`, `not-a-file`, `outside-workspace` or `changed`.
+"""
+
+from dataclasses import dataclass
+
+from .errors import HostError
+from .host import current
+
+# The most bytes that the host gives at once.
+PIECE = 4 << 20
+# The most names that the host gives at once.
+PAGE = 10_000
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """Facts about a path. `kind` is file, directory, symlink or other; `version` changes when the content does."""
+
+    kind: str
+    size: int
+    modified_ms: int
+    version: str
+    identity: str
+    real_path: str
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A stretch of a file, and the size and version of the whole."""
+
+    data: bytes
+    size: int
+    version: str
+    identity: str
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """The offset behind a number of lines, how many line feeds were gone over, and the size of the file."""
+
+    offset: int
+    lines: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One name in a directory, and its kind: file, directory, symlink or other."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class Write:
+    """A file to write. `absent`: only if there is no such file. `version`: only if the file still has this version."""
+
+    path: str
+    data: bytes
+    absent: bool = False
+    version: str | None = None
+
+
+def metadata(path: str) -> Metadata:
+    """Returns facts about what a path names, following links."""
+    return port().metadata(path)
+
+
+def exists(path: str) -> bool:
+    """Returns whether there is something at a path."""
+    try:
+        port().metadata(path)
+    except HostError as error:
+        if error.reason == "not-found":
+            return False
+        raise
+    return True
+
+
+def read(path: str, offset: int = 0, max: int = PIECE) -> Chunk:
+    """Returns at most `max` bytes of a file, from the byte `offset` on; never more than 4 MiB."""
+    return port().read(path, offset, max)
+
+
+def read_bytes(path: str) -> bytes:
+    """Returns the whole content of a file, however often it changes meanwhile."""
+    data = b""
+    while True:
+        chunk = read(path, len(data))
+        data += chunk.data
+        if len(data) >= chunk.size or not chunk.data:
+            return data
+
+
+def read_text(path: str) -> str:
+    """Returns the whole content of a file as text, with U+FFFD for what is not UTF-8."""
+    return read_bytes(path).decode(errors="replace")
+
+
+def skip_lines(path: str, offset: int, lines: int) -> Skipped:
+    """Goes over at most `lines` lines of a file, from the byte `offset` on, without reading them into the plugin."""
+    return port().skip_lines(path, offset, lines)
+
+
+def write(path: str, data: bytes | str, *, absent: bool = False, version: str | None = None) -> Metadata:
+    """Writes a file, and the directories above it: `absent` only a new one, `version` only over this version."""
+    data = data.encode() if isinstance(data, str) else data
+    return write_all([Write(path, data, absent, version)])[0]
+
+
+def write_all(writes: list[Write]) -> list[Metadata]:
+    """Writes all of the files or none, and returns facts about each. The error of a file has its `index`."""
+    return port().write_all(writes)
+
+
+def list_directory(path: str = ".") -> list[Entry]:
+    """Returns all names of a directory, in the order of their bytes."""
+    entries: list[Entry] = []
+    more = True
+    while more:
+        page, more = port().read_directory(path, entries[-1].name if entries else None, PAGE)
+        entries += page
+        more = more and bool(page)
+    return entries
+
+
+# At the end, since the bindings use the types above.
+port = current.load("files")

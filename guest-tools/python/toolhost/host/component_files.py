@@ -1,0 +1,65 @@
+"""Files, by the bindings of the contract."""
+
+from componentize_py_types import Err
+from wit_world.imports import files as wit
+
+from .. import files as types
+from . import names
+
+WORDS = {
+    "not-found": "no such file or directory",
+    "not-a-file": "not a file",
+    "not-a-directory": "not a directory",
+    "outside-workspace": "{} is outside of the workspace",
+    "too-large": "larger than {} bytes, the most that is possible",
+}
+
+
+def metadata(path: str) -> types.Metadata:
+    return facts(asked(lambda: wit.metadata_of(path)))
+
+
+def read(path: str, offset: int, max: int) -> types.Chunk:
+    seen = asked(lambda: wit.read(path, offset, max))
+    return types.Chunk(seen.data, seen.size, seen.version, seen.identity)
+
+
+def skip_lines(path: str, offset: int, lines: int) -> types.Skipped:
+    seen = asked(lambda: wit.skip_lines(path, offset, lines))
+    return types.Skipped(seen.offset, seen.lines, seen.size)
+
+
+def write_all(writes: list[types.Write]) -> list[types.Metadata]:
+    asks = [wit.Write(one.path, one.data, precondition(one)) for one in writes]
+    try:
+        return [facts(one) for one in wit.write_all(asks)]
+    except Err as error:
+        index, refusal = error.value
+        raised = names.error(refusal, WORDS)
+        raised.index = index
+        raise raised from None
+
+
+def read_directory(path: str, after: str | None, max: int):
+    entries, more = asked(lambda: wit.read_directory(path, after, max))
+    return [types.Entry(one.name, names.of_enum(one.kind)) for one in entries], more
+
+
+def asked(ask):
+    """Returns what the host replies. Raises its refusal as a `HostError`."""
+    try:
+        return ask()
+    except Err as error:
+        raise names.error(error.value, WORDS) from None
+
+
+def precondition(write: types.Write):
+    if write.absent:
+        return wit.Precondition_Absent()
+    return wit.Precondition_Any() if write.version is None else wit.Precondition_Version(write.version)
+
+
+def facts(seen: wit.Metadata) -> types.Metadata:
+    return types.Metadata(
+        names.of_enum(seen.kind), seen.size, seen.modified_ms, seen.version, seen.identity, seen.real_path
+    )

@@ -1,0 +1,91 @@
+"""Processes, by the bindings of the contract."""
+
+from componentize_py_types import Err
+from wit_world.imports import processes as wit
+
+from .. import processes as types
+from . import names
+
+WORDS = {"not-found": "process not found"}
+
+
+def start(command, workdir, env, background, stdin, without) -> "Process":
+    restrictions = wit.Restrictions(0)
+    for name in without:
+        restrictions |= wit.Restrictions[name.upper()]
+    return Process(asked(lambda: wit.start(wit.StartOptions(command, workdir, env, background, stdin, restrictions))))
+
+
+def open(id: str) -> "Process":
+    return Process(asked(lambda: wit.open(id)))
+
+
+def list_processes(running_only: bool, max: int):
+    found, total = asked(lambda: wit.list_processes(running_only, max))
+    return [info(one) for one in found], total
+
+
+class Process:
+    """A process of the host."""
+
+    def __init__(self, handle: wit.Process):
+        self.handle = handle
+        self.id = handle.id()
+
+    def wait(self, timeout: float, since: int = 0, until: str | None = None, output: bool = False) -> types.Waited:
+        options = wit.WaitOptions(max(round(timeout * 1000), 0), since, until, output)
+        seen = asked(lambda: self.handle.wait(options))
+        return types.Waited(names.of_enum(seen.wake), state(seen.state), seen.total, seen.match_end)
+
+    def info(self) -> types.Info:
+        return info(asked(self.handle.info))
+
+    def snapshot(self) -> types.Snapshot:
+        seen = asked(self.handle.snapshot)
+        survivors = [(one.pid, one.command) for one in seen.survivors]
+        saved = names.of_case(seen.saved)
+        return types.Snapshot(state(seen.state), seen.total, seen.head, seen.tail, survivors, seen.denials, saved)
+
+    def read(self, since: int = 0, max: int = 4 << 20) -> types.Chunk:
+        seen = asked(lambda: self.handle.read(since, max))
+        return types.Chunk(seen.offset, seen.data, seen.total, seen.end)
+
+    def signal(self, name: str, grace: float | None = None) -> types.State:
+        grace_ms = None if grace is None else round(grace * 1000)
+        return state(asked(lambda: self.handle.signal(wit.Signal[name.upper()], grace_ms)))
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *exception):
+        self.handle.__exit__(*exception)
+
+
+def asked(ask):
+    """Returns what the host replies. Raises its refusal as a `HostError`."""
+    try:
+        return ask()
+    except Err as error:
+        raise names.error(error.value, WORDS) from None
+
+
+def state(seen) -> types.State:
+    kind = names.of_case(seen)
+    detail = getattr(seen, "value", None)
+    if isinstance(detail, wit.ExitStatus):
+        return types.State(kind, detail.code, detail.signal, names.of_enum(detail.cause))
+    return types.State(kind, text=detail or "")
+
+
+def info(seen: wit.Info) -> types.Info:
+    return types.Info(
+        seen.id,
+        seen.command,
+        seen.workdir,
+        seen.background,
+        state(seen.state),
+        seen.started_ms,
+        seen.exited_ms,
+        seen.last_output_ms,
+        seen.total,
+    )

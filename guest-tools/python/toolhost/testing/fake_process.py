@@ -1,0 +1,134 @@
+"""The script of one fake process, on the virtual clock of the test."""
+
+import re
+
+from ..errors import HostError
+from ..host import native
+from ..processes import Chunk, Snapshot, State, Waited
+
+# The bytes in each of the two windows of a snapshot.
+WINDOW = 32 << 10
+
+
+class FakeProcess:
+    """A fake process, and the script of what happens to it.
+
+    A script is read from left to right; `after` lets time pass until what follows. A wait moves the virtual clock to the moment at
+    which it returns, so a test takes no time:
+
+        FakeProcess().prints("compiling\\n").after(90).prints("done\\n").exits(0)
+    """
+
+    def __init__(self, id: str = "p1"):
+        self.id = id
+        self.events: list[tuple[float, bytes | State]] = []
+        self.at = 0.0
+        self.began = 0.0
+        self.denials: list[str] = []
+        self.survivors: list[tuple[int, str]] = []
+        self.error: HostError | None = None
+
+    def after(self, seconds: float) -> "FakeProcess":
+        """Lets time pass."""
+        self.at += seconds
+        return self
+
+    def prints(self, output: str | bytes) -> "FakeProcess":
+        """Prints this."""
+        return self.then(output.encode() if isinstance(output, str) else output)
+
+    def exits(self, code: int) -> "FakeProcess":
+        """Exits with this code, and leaves nothing behind."""
+        return self.then(State("exited", code, cause="itself"))
+
+    def is_ended_by(self, signal: str, cause: str = "itself") -> "FakeProcess":
+        """Is ended by a signal of this name, for example `SIGKILL`."""
+        return self.then(State("exited", signal=signal, cause=cause))
+
+    def lingers(self, code: int, *survivors: tuple[int, str]) -> "FakeProcess":
+        """Exits with this code, while processes that it started live on."""
+        self.survivors = list(survivors)
+        return self.then(State("lingering", code, cause="itself"))
+
+    def is_lost(self, text: str) -> "FakeProcess":
+        """Is lost with the host that ran it."""
+        return self.then(State("lost", text=text))
+
+    def is_denied(self, *denials: str) -> "FakeProcess":
+        """Runs into the sandbox, which has likely denied this."""
+        self.denials = list(denials)
+        return self
+
+    def fails(self, reason: str, text: str) -> "FakeProcess":
+        """Lets everything fail that is asked of the process."""
+        self.error = HostError(reason, text)
+        return self
+
+    def then(self, event: bytes | State) -> "FakeProcess":
+        self.events.append((self.at, event))
+        return self
+
+    def is_signalled(self, signal: str):
+        """Ends the process now, unless it has ended."""
+        now = native.surroundings.now - self.began
+        self.events = [(at, event) for at, event in self.events if at <= now]
+        self.events.append((now, State("exited", signal=signal, cause="signalled")))
+
+    def state(self) -> State:
+        return ([State("running")] + [event for event in self.past() if isinstance(event, State)])[-1]
+
+    def output(self) -> bytes:
+        return b"".join(event for event in self.past() if isinstance(event, bytes))
+
+    def past(self) -> list:
+        """Returns what has happened until now."""
+        now = native.surroundings.now - self.began
+        return [event for at, event in self.events if at <= now]
+
+    def waits(self, timeout: float, since: int, until: str | None, output: bool, clamp: float | None) -> Waited:
+        self.check()
+        now = native.surroundings.now
+        end = now + (timeout if clamp is None else min(timeout, clamp))
+        cancelled = native.surroundings.cancelled_after
+        moments = sorted({now, *(at + self.began for at, _ in self.events), *([] if cancelled is None else [cancelled])})
+        for moment in moments:
+            if now <= moment <= end:
+                native.surroundings.now = moment
+                wake, match_end = self.wake(since, until, output)
+                if wake is not None:
+                    return Waited(wake, self.state(), len(self.output()), match_end)
+        native.surroundings.now = end
+        wake = "timed-out" if clamp is None or timeout <= clamp else "clamped"
+        return Waited(wake, self.state(), len(self.output()))
+
+    def wake(self, since: int, until: str | None, output: bool) -> tuple[str | None, int | None]:
+        """Returns why a wait returns now, and where its match ends."""
+        written = self.output()
+        if until is not None:
+            found = re.compile(until.encode(), re.MULTILINE).search(written, since)
+            if found:
+                return "matched", found.end()
+        if output and len(written) > since:
+            return "output", None
+        if self.state().kind != "running":
+            return "ended", None
+        return ("cancelled" if native.cancelled() else None), None
+
+    def snapshot(self) -> Snapshot:
+        self.check()
+        written = self.output()
+        tail = written[max(WINDOW, len(written) - WINDOW) :]
+        saved = "complete" if len(written) > WINDOW else "none"
+        survivors = self.survivors if self.state().kind == "lingering" else []
+        return Snapshot(self.state(), len(written), written[:WINDOW], tail, survivors, self.denials, saved)
+
+    def read(self, since: int, max: int) -> Chunk:
+        self.check()
+        written = self.output()
+        data = written[since : since + max]
+        end = self.state().kind != "running" and since + len(data) >= len(written)
+        return Chunk(min(since, len(written)), data, len(written), end)
+
+    def check(self):
+        if self.error is not None:
+            raise self.error

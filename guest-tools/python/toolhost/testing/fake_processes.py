@@ -1,0 +1,124 @@
+"""A chat's processes, all of them scripted."""
+
+from dataclasses import dataclass
+
+from ..errors import HostError
+from ..host import native
+from ..processes import Info, State
+from .fake_process import FakeProcess
+
+SIGNALS = {
+    "interrupt": "SIGINT",
+    "terminate": "SIGTERM",
+    "kill": "SIGKILL",
+    "hangup": "SIGHUP",
+    "quit": "SIGQUIT",
+    "user1": "SIGUSR1",
+    "user2": "SIGUSR2",
+}
+
+
+@dataclass(frozen=True)
+class Started:
+    """A command that the plugin started, or tried to."""
+
+    command: str
+    workdir: str | None
+    env: dict[str, str]
+    background: bool
+    stdin: bytes | None
+    without: tuple[str, ...]
+
+
+class FakeProcesses:
+    """Stands in for the host's processes, follows a script, and remembers what it was asked for.
+
+    `started` has the commands, and `signals` a process id and a name for each signal. `clamp` is the longest wait of the host in
+    seconds.
+    """
+
+    def __init__(self, clamp: float | None = None):
+        self.clamp = clamp
+        self.to_start: list[FakeProcess | HostError] = []
+        self.known: list[tuple[FakeProcess, Started]] = []
+        self.started: list[Started] = []
+        self.signals: list[tuple[str, str]] = []
+
+    def starts(self, process: FakeProcess) -> "FakeProcesses":
+        """Lets the next start give this process."""
+        self.to_start.append(process)
+        return self
+
+    def fails_to_start(self, reason: str, text: str) -> "FakeProcesses":
+        """Lets the next start fail, for example with the reason `workdir`."""
+        self.to_start.append(HostError(reason, text))
+        return self
+
+    def has(self, process: FakeProcess, command: str) -> "FakeProcesses":
+        """Adds a process that an earlier call started in the background."""
+        self.known.append((process, Started(command, None, {}, True, None, ())))
+        return self
+
+    def start(self, command, workdir, env, background, stdin, without) -> "Handle":
+        options = Started(command, workdir, dict(env), background, stdin, without)
+        self.started.append(options)
+        if not self.to_start:
+            raise AssertionError(f"the test has no process for the command {command!r}: give one with `starts`")
+        next = self.to_start.pop(0)
+        if isinstance(next, HostError):
+            raise next
+        next.began = native.surroundings.now
+        self.known.append((next, options))
+        return Handle(self, next, options)
+
+    def open(self, id: str) -> "Handle":
+        for process, options in self.known:
+            if process.id == id:
+                return Handle(self, process, options)
+        raise HostError("not-found", "process not found")
+
+    def list_processes(self, running_only: bool, max: int) -> tuple[list[Info], int]:
+        order = ("running", "lingering")
+        found = [Handle(self, *one).info() for one in reversed(self.known)]
+        found.sort(key=lambda info: order.index(info.state.kind) if info.state.kind in order else len(order))
+        if running_only:
+            found = [info for info in found if info.state.kind in order]
+        return found[:max], len(found)
+
+
+class Handle:
+    """A handle to a process of the chat."""
+
+    def __init__(self, chat: FakeProcesses, process: FakeProcess, options: Started):
+        self.chat, self.process, self.options = chat, process, options
+        self.id = process.id
+
+    def wait(self, timeout: float, since: int = 0, until: str | None = None, output: bool = False):
+        return self.process.waits(timeout, since, until, output, self.chat.clamp)
+
+    def snapshot(self):
+        return self.process.snapshot()
+
+    def read(self, since: int = 0, max: int = 4 << 20):
+        return self.process.read(since, max)
+
+    def info(self) -> Info:
+        state, total = self.process.state(), len(self.process.output())
+        has_exited = state.kind != "running"
+        workdir = self.options.workdir or native.surroundings.workspace_root
+        times = (1_000_000, 2_000_000 if has_exited else None, 1_500_000 if total else None)
+        return Info(self.id, self.options.command, workdir, self.options.background, state, *times, total)
+
+    def signal(self, name: str, grace: float | None = None) -> State:
+        self.process.check()
+        self.chat.signals.append((self.id, name))
+        before = self.process.state()
+        if before.kind in ("running", "lingering") and name in ("interrupt", "terminate", "kill", "hangup", "quit"):
+            self.process.is_signalled(SIGNALS[name])
+        return before
+
+    def __enter__(self) -> "Handle":
+        return self
+
+    def __exit__(self, *exception):
+        return None

@@ -1,0 +1,61 @@
+"""Values of Python from JSON, and back."""
+
+import dataclasses
+import enum
+import types
+import typing
+from typing import Annotated, Union
+
+from . import schema
+from .arguments import plain
+
+
+def read(value, hint):
+    """Returns a JSON value, which fits the schema of a type, as a value of that type."""
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Annotated, typing.Required, typing.NotRequired):
+        return read(value, arguments[0])
+    if origin in (Union, types.UnionType):
+        return read(value, alternative(value, arguments))
+    if hint is float and isinstance(value, int):
+        return float(value)
+    if isinstance(value, list):
+        return sequence(value, origin or hint, arguments)
+    if isinstance(value, dict):
+        if origin is dict:
+            return {key: read(item, arguments[1]) for key, item in value.items()}
+        if schema.is_record(hint):
+            hints = typing.get_type_hints(hint, include_extras=True)
+            fields = {key: read(item, hints.get(key)) for key, item in value.items()}
+            return hint(**fields)
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return hint(value)
+    return value
+
+
+def alternative(value, hints: tuple):
+    """Returns the type of several that a value is written for."""
+    fitting = [hint for hint in hints if plain.Node.of_root(schema.of(hint)).is_meant_by(value)]
+    return fitting[0] if fitting else hints[0]
+
+
+def sequence(value: list, kind, arguments: tuple):
+    if kind is tuple and arguments and arguments[-1] is not Ellipsis:
+        return tuple(read(item, hint) for item, hint in zip(value, arguments))
+    items = [read(item, arguments[0]) for item in value] if arguments else value
+    return kind(items) if kind in (tuple, set, frozenset) else items
+
+
+def write(value):
+    """Returns a value as `json.dumps` takes it: dataclasses become dicts, sets become lists, enums their values."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: write(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, enum.Enum):
+        return write(value.value)
+    if isinstance(value, dict):
+        return {key: write(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [write(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted((write(item) for item in value), key=str)
+    return value
