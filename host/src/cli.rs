@@ -6,6 +6,7 @@ mod config;
 mod config_tokens;
 mod configuration;
 mod doctor;
+mod given;
 mod host;
 mod lookup;
 mod mcp;
@@ -18,6 +19,7 @@ mod show;
 mod state;
 mod token;
 mod tools;
+mod workspaces;
 
 use std::io::{self, Write};
 use std::ops::Deref;
@@ -75,7 +77,7 @@ impl Common {
     /// Returns the paths of the state and of the configuration that commands must not reach.
     fn private_paths(&self) -> Vec<PathBuf> {
         let files = self.configuration.iter().flat_map(Config::private_files);
-        self.state_dir().into_iter().chain(files).collect()
+        self.private_directories().chain(files).collect()
     }
 }
 
@@ -105,6 +107,11 @@ enum Command {
     /// With --server, of a running server. Without, of a state directory that no host uses. Exit codes: 0 for a call, 2 if there is
     /// no such call or several chats have one, for bad usage, or if it cannot be read.
     Show(show::Options),
+    /// List, show, make and remove workspaces
+    ///
+    /// With --server, those of a running server. Without, `list` and `show` read a state directory that no host uses. Exit codes: 0 for
+    /// success, 2 if there is no such workspace, for bad usage, or if the server refuses.
+    Workspaces(workspaces::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),
     /// Serve the tools over HTTP
@@ -124,7 +131,7 @@ enum Command {
     Doctor(doctor::Options),
     /// Show the sandbox of commands, or run a command in it
     Sandbox(sandbox::Options),
-    /// Check plugins before a host runs them
+    /// Make, build, test and check plugins
     Plugin(plugin::Options),
     /// Check a configuration before a host uses it
     Config(config::Options),
@@ -185,6 +192,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Calls(_)
         | Command::Show(_)
         | Command::State(_)
+        | Command::Workspaces(_)
         | Command::Tools(_)
         | Command::Token(_)
         | Command::Config(_) => Prepared::default(),
@@ -201,6 +209,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Call(options) => call::run(common, options, prepared).await,
             Command::Calls(options) => calls::run(common, options).await,
             Command::Show(options) => show::run(common, options).await,
+            Command::Workspaces(options) => workspaces::run(common, options).await,
             Command::Tools(options) => tools::run(common, &options).await,
             Command::Serve(options) => serve::run(common, options, prepared).await,
             Command::Mcp(options) => mcp::run(common, options, prepared).await,

@@ -29,12 +29,14 @@
 
 mod grants;
 mod limits;
+mod packages;
 mod plugins;
 mod problems;
 mod section;
 mod tokens;
 mod values;
 mod watch;
+mod workspaces;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -47,13 +49,16 @@ use plugins::Plugins;
 use problems::{Lines, Listed, Positions, below};
 use section::Section;
 use toolhost_core::PluginSet;
+use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
-pub use plugins::name_of;
+pub use packages::Package;
+pub use plugins::{Added, name_of};
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::follow;
+pub use workspaces::Workspaces;
 
 /// A configuration: the content of a file, and the plugins that were added to it.
 #[derive(Clone, Debug)]
@@ -62,11 +67,12 @@ pub struct Config {
     path: Option<PathBuf>,
     /// The directory at which relative paths begin.
     base: PathBuf,
-    /// Components that were named elsewhere, by the names of their plugins.
-    added: BTreeMap<String, PathBuf>,
+    /// Plugins that were named elsewhere, by their names.
+    added: BTreeMap<String, Added>,
     plugin_dir: Option<PathBuf>,
     plugins: Plugins,
     tokens: Vec<NamedToken>,
+    workspaces: Workspaces,
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
@@ -174,6 +180,10 @@ impl Config {
                 .section_of("tokens", tokens::WRITTEN)
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
+            workspaces: section
+                .section_of("workspaces", workspaces::WRITTEN)
+                .map(|section| workspaces::read(section, &base))
+                .unwrap_or_default(),
             path: Some(path),
             positions,
             check,
@@ -225,6 +235,7 @@ impl Config {
             plugin_dir: None,
             plugins: Plugins::new(),
             tokens: Vec::new(),
+            workspaces: Workspaces::default(),
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
@@ -244,10 +255,10 @@ impl Config {
         }
     }
 
-    /// Adds a plugin, or names another component for one that the file has.
+    /// Adds a plugin. One that the file has gets another component, and the grants and settings beside those of the file.
     #[must_use]
-    pub fn with_plugin(mut self, name: impl Into<String>, component: impl Into<PathBuf>) -> Self {
-        self.added.insert(name.into(), component.into());
+    pub fn with_plugin(mut self, name: impl Into<String>, plugin: Added) -> Self {
+        self.added.insert(name.into(), plugin);
         self
     }
 
@@ -293,6 +304,11 @@ impl Config {
         &self.tokens
     }
 
+    /// Returns where workspaces with names are, as far as the file says so.
+    pub fn workspaces(&self) -> &Workspaces {
+        &self.workspaces
+    }
+
     /// Returns every path that the tokens depend on, to be watched.
     pub fn token_files(&self) -> Vec<PathBuf> {
         let files = self.tokens.iter().filter_map(|token| match &token.source {
@@ -302,14 +318,19 @@ impl Config {
         self.path.iter().cloned().chain(files).collect()
     }
 
-    /// Returns the file, and the files of tokens and secrets that it names: commands must not reach them.
+    /// Returns the file, the files of tokens and secrets that it names, and the directory of workspaces: commands must not reach them.
     pub fn private_files(&self) -> Vec<PathBuf> {
         let secrets = self
             .plugins
             .values()
             .flat_map(plugins::Plugin::secret_files);
         let secrets = secrets.map(|path| self.resolve(path));
-        self.token_files().into_iter().chain(secrets).collect()
+        let workspaces = self.workspaces.private_paths();
+        self.token_files()
+            .into_iter()
+            .chain(secrets)
+            .chain(workspaces)
+            .collect()
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed
@@ -356,11 +377,12 @@ impl Config {
         let mut all = self.plugins.clone();
         for (name, path) in found {
             let plugin = all.entry(name).or_default();
-            plugin.component.get_or_insert(path);
+            if plugin.package.is_none() {
+                plugin.component.get_or_insert(path);
+            }
         }
-        for (name, path) in &self.added {
-            let plugin = all.entry(name.clone()).or_default();
-            plugin.component = Some(path.clone());
+        for (name, added) in &self.added {
+            all.entry(name.clone()).or_default().add(added);
         }
         for (name, plugin) in all {
             // A plugin without its secret fails alone; the others load.
@@ -376,14 +398,32 @@ impl Config {
         Ok((set, problems))
     }
 
+    /// Returns the plugins whose components are packages of a registry, by their names.
+    pub fn packages(&self) -> impl Iterator<Item = (&str, &Package)> {
+        let all = self.plugins.iter();
+        all.filter_map(|(name, plugin)| Some((name.as_str(), plugin.package.as_ref()?)))
+    }
+
+    /// Returns the file that says what the packages were when they were pulled; `None` if there is no configuration file.
+    pub fn lock_file(&self) -> Option<PathBuf> {
+        self.path.as_deref().map(Lock::path)
+    }
+
     /// Returns every path that the plugins depend on, to be watched.
     pub fn dependencies(&self) -> Vec<PathBuf> {
         let mut paths: Vec<_> = self.path.iter().cloned().collect();
+        if self.packages().next().is_some() {
+            paths.extend(self.lock_file());
+        }
         let directory = self.plugin_dir.as_deref().map(|path| self.resolve(path));
         paths.extend(directory);
         let (found, _) = self.in_directory().unwrap_or_default();
         paths.extend(found.into_iter().map(|(_, path)| path));
-        paths.extend(self.added.values().map(|path| self.resolve(path)));
+        paths.extend(
+            self.added
+                .values()
+                .map(|added| self.resolve(&added.component)),
+        );
         for table in self.plugins.values() {
             paths.extend(table.paths().map(|path| self.resolve(path)));
         }

@@ -19,6 +19,7 @@ use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_service::{logging, stderr};
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Info;
 
 /// Command lines to copy.
@@ -43,9 +44,23 @@ pub(super) struct Options {
     #[arg(long, value_name = "ID", value_parser = str::parse::<CallId>)]
     call: Option<CallId>,
     #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
     remote: remote::Remote,
     #[command(flatten)]
     pub(super) host: host::Options,
+}
+
+/// How a reply is printed.
+#[derive(Clone, Copy, Debug, Default, Args)]
+#[group(skip)]
+pub(super) struct Output {
+    /// Print the texts of the reply as they are; an error goes to standard error
+    #[arg(long, conflicts_with = "json")]
+    text: bool,
+    /// Print the reply as JSON on one line, which is the default
+    #[arg(long)]
+    json: bool,
 }
 
 impl Options {
@@ -57,7 +72,7 @@ impl Options {
 
 pub(super) async fn run(
     common: &Common,
-    mut options: Options,
+    options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let text = if options.arguments == "-" {
@@ -65,44 +80,105 @@ pub(super) async fn run(
     } else {
         options.arguments
     };
+    let is_here = !options.remote.is_named();
+    let request = request(options.tool, &text, options.chat, options.call, is_here)?;
+    let Some(server) = options.remote.server()? else {
+        return run_here(common, options.host, request, &prepared, options.output).await;
+    };
+    match call_server(&server, &request).await? {
+        Some(outcome) => options.output.print(&outcome, &[]),
+        None => Ok(ExitCode::FAILURE),
+    }
+}
+
+/// Makes the request of a call; `is_here`: it runs in this process.
+pub(super) fn request(
+    tool: String,
+    arguments: &str,
+    chat: ChatId,
+    call: Option<CallId>,
+    is_here: bool,
+) -> anyhow::Result<Request> {
     let mut attributes: BTreeMap<String, String> = [("client".into(), "toolhost".into())].into();
-    if !options.remote.is_named() {
+    if is_here {
         attributes.insert("processes".into(), "end-with-call".into());
     }
-    let request = Request {
-        chat: options.chat,
-        id: options.call.unwrap_or_else(CallId::random),
-        tool: options.tool,
-        arguments: Arguments::parse(&text)?,
+    Ok(Request {
+        chat,
+        id: call.unwrap_or_else(CallId::random),
+        tool,
+        arguments: Arguments::parse(arguments)?,
         attributes,
         actor: Actor::new("cli"),
         max_wait: None,
         reach: None,
-    };
-    let (outcome, ended) = match options.remote.server()? {
-        Some(server) => match call_server(&server, &request).await? {
-            Some(outcome) => (outcome, Vec::new()),
-            None => return Ok(ExitCode::FAILURE),
-        },
-        None => {
-            options.host.processes.protect_by_default();
-            let plan = options.host.plan(common)?;
-            let plugins = plan.plugins.clone();
-            let host = plan.start(plugins, &prepared, None, |builder| builder);
-            let host = host.await?;
-            if let Err(error) = options.host.plugins.require(&host) {
-                host.shutdown().await;
-                return Err(error);
-            }
-            call_in_process(host, request).await?
+        workspace: None,
+    })
+}
+
+/// Runs a call in this process, prints its reply, and returns the exit code.
+pub(super) async fn run_here(
+    common: &Common,
+    mut options: host::Options,
+    request: Request,
+    prepared: &Prepared,
+    output: Output,
+) -> anyhow::Result<ExitCode> {
+    options.processes.protect_by_default();
+    let plan = options.plan(common)?;
+    let plugins = options.plugins.chosen(plan.plugins.clone());
+    let host = plan.start(plugins, prepared, None, |builder| {
+        let builder = builder.for_call(request.chat.clone(), request.tool.clone());
+        match options.plugins.is_alone() {
+            true => builder.without_shell().files(FilesGrant::None),
+            false => builder,
         }
-    };
-    // A cancelled call has a reply, but only with partial results.
-    let failed = outcome.cancelled || outcome.is_error();
-    let reply = reply(&outcome, &ended)?;
-    print(&reply.to_string())?;
-    let failed = failed || reply.get("success") == Some(&json!(false));
-    Ok(exit_code(!failed))
+    });
+    let host = host.await?;
+    if let Err(error) = options.plugins.require(&host) {
+        host.shutdown().await;
+        return Err(error);
+    }
+    let (outcome, ended) = call_in_process(host, request).await?;
+    output.print(&outcome, &ended)
+}
+
+impl Output {
+    /// Prints the reply, and returns the exit code.
+    fn print(self, outcome: &Outcome, ended: &[Info]) -> anyhow::Result<ExitCode> {
+        // A cancelled call has a reply, but only with partial results.
+        let failed = outcome.cancelled || outcome.is_error();
+        let reply = reply(outcome, ended)?;
+        let failed = failed || reply.get("success") == Some(&json!(false));
+        match (&outcome.result, self.text) {
+            (Err(error), true) => logging::failure(error),
+            (Ok(reply), true) => print_texts(&reply.content)?,
+            (_, false) => print(&reply.to_string())?,
+        }
+        Ok(exit_code(!failed))
+    }
+}
+
+/// Prints the texts and the JSON of a reply as they are, and a line for every other part.
+fn print_texts(parts: &[Content]) -> anyhow::Result<()> {
+    for part in parts {
+        let text = match part {
+            Content::Text { text } => text.trim_end_matches('\n').to_owned(),
+            Content::Json { json } => json.get().to_owned(),
+            other => {
+                let part = serde_json::to_value(other)?;
+                let text = |key| part.get(key).and_then(Value::as_str).unwrap_or_default();
+                format!(
+                    "({} {}, {} bytes)",
+                    text("type"),
+                    text("media_type"),
+                    other.size()
+                )
+            }
+        };
+        print(&text)?;
+    }
+    Ok(())
 }
 
 /// Has a server run the call. The first interrupt makes the server cancel the call, and the second one leaves the call to the
@@ -158,6 +234,8 @@ async fn call_in_process(
     host: Host,
     request: Request,
 ) -> anyhow::Result<(Arc<Outcome>, Vec<Info>)> {
+    host.leave_loaded();
+    let request_tool = request.tool.clone();
     let called = tokio::select! {
         called = host.call(request.clone()) => called,
         () = signals::ended(Hangup::Ends) => {
@@ -173,7 +251,8 @@ async fn call_in_process(
             let failed = plugins::failed(&host);
             match failed.is_empty() {
                 true => bail!(error),
-                false => bail!("{error}; {}", failed.join("; ")),
+                // The reason is what to read last: the tools that there are would hide it.
+                false => bail!("there is no tool {:?}: {}", request_tool, failed.join("; ")),
             }
         }
         Err(error) => Err(error.into()),
@@ -232,7 +311,7 @@ fn reply(outcome: &Outcome, ended: &[Info]) -> serde_json::Result<Value> {
     Ok(reply)
 }
 
-fn read_stdin() -> anyhow::Result<String> {
+pub(super) fn read_stdin() -> anyhow::Result<String> {
     let mut text = String::new();
     let most = MAX_ARGUMENTS as u64 + 1;
     std::io::stdin()

@@ -88,7 +88,11 @@ fn token(named: &NamedToken) -> Result<Token, String> {
 
 fn principal(named: &NamedToken) -> Principal {
     let (scopes, chats) = (named.scopes.iter().copied(), named.chats.clone());
-    Principal::new(&named.name, scopes, chats, named.tools.clone())
+    let principal = Principal::new(&named.name, scopes, chats, named.tools.clone());
+    match &named.workspaces {
+        Some(patterns) => principal.with_workspaces(patterns.iter().cloned()),
+        None => principal,
+    }
 }
 
 #[cfg(test)]

@@ -85,7 +85,11 @@ pub(super) async fn start(
         );
         return Ok(builder()?.start().await?);
     };
-    match builder()?.state_dir(path).start().await {
+    let kept = |builder: Builder| match common.shared_code() {
+        Some(shared) => builder.state_dir(&path).shared_code(shared),
+        None => builder.state_dir(&path),
+    };
+    match kept(builder()?).start().await {
         Err(error) if common.state_dir.is_none() && is_about_state(&error) => {
             let error = errors::full_text(&error.into());
             tracing::warn!(error, "no code cache: code is compiled each time");

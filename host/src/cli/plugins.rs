@@ -7,18 +7,24 @@ use bytesize::ByteSize;
 use clap::Args;
 
 use super::Common;
-use crate::config::{Config, name_of};
-use toolhost_core::Host;
+use super::given::Given;
+use crate::config::{Added, Config, name_of};
+use toolhost_core::{Grants, Host, PluginSet};
 
 /// Further plugins.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Plugins")]
 #[group(skip)]
 pub(super) struct Options {
-    /// A component to load as a plugin; the default of the name is that of the file. Its grants, settings and limits are in the
-    /// configuration, in [plugins.NAME]. Can be repeated
+    /// A component to load as a plugin; the default of the name is that of the file. It gets what --grant and --setting give, and
+    /// what the configuration says in [plugins.NAME]. Can be repeated
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
     plugin: Vec<Named>,
+    #[command(flatten)]
+    pub(super) given: Given,
+    /// The component that is loaded without any other plugin, whatever the configuration says.
+    #[arg(skip)]
+    alone: Option<Alone>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
     #[arg(
@@ -46,6 +52,13 @@ fn guest_memory(text: &str) -> Result<ByteSize, String> {
 struct Named {
     name: String,
     path: PathBuf,
+}
+
+/// A component that is loaded without any other plugin, and its grants beside those of the command line.
+#[derive(Clone, Debug)]
+struct Alone {
+    named: Named,
+    grants: Grants,
 }
 
 /// Reads `[NAME=]FILE`.
@@ -76,6 +89,36 @@ pub(super) fn failed(host: &Host) -> Vec<String> {
 }
 
 impl Options {
+    /// Loads this component and no other plugin, the embedded ones included. It gets these grants, unless the command line or the
+    /// configuration has others.
+    pub(super) fn load_alone(&mut self, name: String, path: PathBuf, grants: Grants) {
+        let named = Named { name, path };
+        self.alone = Some(Alone { named, grants });
+    }
+
+    /// Returns the plugins to load, of those that the configuration has.
+    pub(super) fn chosen(&self, mut all: PluginSet) -> PluginSet {
+        let Some(Alone { named, .. }) = &self.alone else {
+            return all;
+        };
+        all.sources
+            .retain(|source| source.options.name == named.name);
+        all.broken.retain(|name, _| *name == named.name);
+        all.embedded.clear();
+        all
+    }
+
+    /// Returns whether one component is loaded without any other plugin.
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.is_some()
+    }
+
+    /// Returns the components that were named.
+    fn named(&self) -> impl Iterator<Item = &Named> {
+        let alone = self.alone.iter().map(|alone| &alone.named);
+        self.plugin.iter().chain(alone)
+    }
+
     /// Returns the most memory of all guests together, in bytes; `None` for the default.
     pub(super) fn guest_memory(&self) -> Option<u64> {
         self.guest_memory.map(|size| size.as_u64())
@@ -84,7 +127,7 @@ impl Options {
     /// Fails if one of these plugins does not load, because the user named them.
     pub(super) fn require(&self, host: &Host) -> anyhow::Result<()> {
         for plugin in host.plugins() {
-            let named = self.plugin.iter().find(|named| named.name == plugin.name);
+            let named = self.named().find(|named| named.name == plugin.name);
             if let (Some(named), Some(error)) = (named, plugin.error) {
                 let path = named.path.display();
                 bail!("the plugin {} ({path}) does not load: {error}", plugin.name);
@@ -98,11 +141,23 @@ impl Options {
         let here = std::env::current_dir()?;
         let config = common.configuration.clone();
         let config = config.unwrap_or_else(|| Config::without_file(here.clone()));
+        if let (None, Some(flag)) = (self.named().next(), self.given.flag()) {
+            bail!(
+                "{flag} has no effect without --plugin: name the component, or write the line into [plugins.NAME] of the configuration"
+            );
+        }
+        let granted = self.alone.as_ref().map(|alone| alone.grants.clone());
+        let granted = granted.unwrap_or_default();
         // On the command line, relative paths start from the current directory.
         let add = |config: Config, named: &Named| {
-            config.with_plugin(named.name.clone(), here.join(&named.path))
+            let plugin = Added {
+                component: here.join(&named.path),
+                grants: self.given.grants(granted.clone()),
+                settings: self.given.settings(),
+            };
+            config.with_plugin(named.name.clone(), plugin)
         };
-        Ok(self.plugin.iter().fold(config, add))
+        Ok(self.named().fold(config, add))
     }
 }
 

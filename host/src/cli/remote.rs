@@ -3,6 +3,7 @@
 mod calls;
 mod connection;
 mod trust;
+mod workspaces;
 
 use std::path::{Path, PathBuf};
 
@@ -84,6 +85,13 @@ impl Server {
         let url = self.place.url(&["v1", "plugins"]);
         let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
+    }
+
+    /// Has the server load a plugin again.
+    pub(super) async fn reload(&self, plugin: &str) -> anyhow::Result<()> {
+        let url = self.place.url(&["v1", "plugins", plugin, "reload"]);
+        self.send(Method::POST, url, None).await?;
+        Ok(())
     }
 
     /// Returns the outcome of a call.

@@ -13,12 +13,13 @@ use toolhost_http::access::Access;
 use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
+use toolhost_service::keep;
 use toolhost_service::listening::{self, Clients, Served};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
 
-use super::{Common, config_tokens, host};
+use super::{Common, config_tokens, host, plugins};
 use crate::config::{self, Config};
 
 /// Command lines to copy.
@@ -80,6 +81,8 @@ pub(super) struct Options {
     clients: Clients,
     #[command(flatten)]
     pub(super) host: host::Options,
+    #[command(flatten)]
+    keep: keep::Options,
 }
 
 pub(super) async fn run(
@@ -98,9 +101,16 @@ pub(super) async fn run(
         };
         let kept = Some(options.durability);
         let host = plan.start(plan.embedded(), &prepared, kept, |builder| {
-            builder
+            let builder = builder
+                .keep_processes(options.keep.time())
                 .keep_arguments(options.keep_arguments)
-                .event_limits(events)
+                .event_limits(events);
+            let workspaces = plan.config.workspaces();
+            let builder = match &workspaces.directories {
+                Some(directories) => builder.directories(directories.clone()),
+                None => builder,
+            };
+            builder.agents(workspaces.agents.clone())
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;
@@ -120,7 +130,7 @@ pub(super) async fn run(
 
 /// The host and its parts, as the server serves them.
 #[derive(Clone, Debug)]
-struct Tools(ServerParts);
+pub(super) struct Tools(pub(super) ServerParts);
 
 impl Served for Tools {
     const OFFERS_TOOLS: bool = true;
@@ -132,6 +142,10 @@ impl Served for Tools {
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<Vec<Info>> {
         toolhost_server::serve(listeners, self.0, access, shutdown).await
+    }
+
+    fn problems(&self) -> Vec<String> {
+        plugins::failed(self.0.host())
     }
 
     fn kill_now(&self) {

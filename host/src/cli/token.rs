@@ -11,6 +11,7 @@ use toolhost_http::access::{Scope, Token};
 use toolhost_service::stderr;
 use toolhost_service::token::{generate, hexadecimal};
 use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::WorkspacePattern;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -35,6 +36,10 @@ pub(super) struct Options {
     /// A tool that it may see and call; can be repeated [default: all tools]
     #[arg(long, value_name = "NAME")]
     tool: Vec<String>,
+    /// A workspace that it reaches, or the beginning of names and `*`; can be repeated [default: with --chats those of its chats, else
+    /// all]
+    #[arg(long, value_name = "PATTERN", value_parser = str::parse::<WorkspacePattern>)]
+    workspaces: Vec<WorkspacePattern>,
 }
 
 fn name(text: &str) -> Result<String, InvalidTokenName> {
@@ -47,10 +52,10 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let unbounded = [Scope::Agent, Scope::Admin].into_iter();
     let mut unbounded = unbounded.filter(|scope| options.scope.contains(scope));
     if let Some(scope) = unbounded.next()
-        && (options.chats.is_some() || !options.tool.is_empty())
+        && (options.chats.is_some() || !options.tool.is_empty() || !options.workspaces.is_empty())
     {
         bail!(
-            "with the scope {}, all chats and all tools can be reached: leave out --chats and --tool",
+            "with the scope {}, all chats and all tools can be reached: leave out --chats, --tool and --workspaces",
             scope.name()
         );
     }
@@ -81,6 +86,10 @@ fn section(options: &Options, token: &Token) -> String {
     if !options.tool.is_empty() {
         let tools = list(&mut options.tool.iter().map(String::as_str));
         section.push_str(&format!("\ntools = {tools}"));
+    }
+    if !options.workspaces.is_empty() {
+        let patterns = list(&mut options.workspaces.iter().map(WorkspacePattern::as_str));
+        section.push_str(&format!("\nworkspaces = {patterns}"));
     }
     section
 }

@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::de::ValueDeserializer;
 
+use super::packages::Package;
 use super::section::{Section, Value};
 use super::values::Setting;
 use super::{Config, grants, limits};
 use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource};
-use toolhost_plugin::{Digest, Limits, Options, hidden_in, is_plugin_name, shown};
+use toolhost_plugin::{Capability, Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::read_private;
 
@@ -22,12 +23,24 @@ pub(super) type Plugins = BTreeMap<String, Plugin>;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Plugin {
     pub(super) component: Option<PathBuf>,
+    pub(super) package: Option<Package>,
     enabled: Option<bool>,
     sha256: Option<Digest>,
     grants: Grants,
     limits: Limits,
     settings: BTreeMap<String, String>,
     secrets: BTreeMap<String, Secret>,
+}
+
+/// A plugin that is added to a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Added {
+    /// The component.
+    pub component: PathBuf,
+    /// Grants beside those of the file. A grant here replaces one of the same capability there.
+    pub grants: Grants,
+    /// Settings beside those of the file, which they replace.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The place of a secret.
@@ -71,7 +84,14 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
             .unwrap_or_default(),
         ..Plugin::default()
     };
-    for key in ["component", "sha256", "grants", "settings", "secrets"] {
+    for key in [
+        "component",
+        "signed_by",
+        "sha256",
+        "grants",
+        "settings",
+        "secrets",
+    ] {
         if section.take(key).is_some() {
             section.wrong(
                 key,
@@ -92,8 +112,10 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
             .inspect_err(|error| section.wrong("sha256", error.to_string()))
             .ok()
     });
+    let (package, component) = Package::read(&mut section);
     let plugin = Plugin {
-        component: section.text("component").map(PathBuf::from),
+        component,
+        package,
         enabled: section.boolean("enabled"),
         sha256,
         grants: section
@@ -175,6 +197,19 @@ fn read_secret(value: &Value<'_>) -> Option<Secret> {
 }
 
 impl Plugin {
+    /// Replaces the component, and adds grants and settings.
+    pub(super) fn add(&mut self, added: &Added) {
+        self.component = Some(added.component.clone());
+        self.package = None;
+        for (name, value) in added.grants.granted() {
+            if let Some(capability) = Capability::named(name) {
+                // The value was accepted before.
+                _ = self.grants.grant(capability, value.clone());
+            }
+        }
+        self.settings.extend(added.settings.clone());
+    }
+
     /// Adds the plugin to a set.
     ///
     /// # Errors
@@ -194,7 +229,17 @@ impl Plugin {
             return Ok(());
         }
         let mut problems = Vec::new();
-        if self.component.is_none() {
+        let mut component = self.component.as_deref().map(|path| config.resolve(path));
+        let mut sha256 = self.sha256;
+        if let Some(package) = &self.package {
+            match package.pulled(config) {
+                Ok((path, digest)) => {
+                    component = Some(path);
+                    sha256.get_or_insert(digest);
+                }
+                Err(problem) => problems.push(("component".to_owned(), problem)),
+            }
+        } else if component.is_none() {
             let problem =
                 "`component = \"FILE.wasm\"` is missing, and there is no such file in `plugin_dir`";
             problems.push((String::new(), problem.to_owned()));
@@ -206,11 +251,11 @@ impl Plugin {
                 Err(problem) => problems.push((format!("secrets.{name}"), problem)),
             }
         }
-        let (Some(component), []) = (&self.component, &problems[..]) else {
+        let (Some(component), []) = (component, &problems[..]) else {
             return Err(problems);
         };
         let options = Options {
-            sha256: self.sha256,
+            sha256,
             grants: self.grants.clone(),
             settings: Settings {
                 settings: self.settings.clone(),
@@ -221,7 +266,7 @@ impl Plugin {
         };
         set.sources.push(PluginSource {
             enabled,
-            ..PluginSource::file(config.resolve(component), options)
+            ..PluginSource::file(component, options)
         });
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use toolhost_core::Grants;
 use toolhost_workspace::files::FilesGrant;
 
 struct File {
@@ -184,15 +185,26 @@ fn a_file_that_cannot_be_read() {
 fn plugins_that_are_added_keep_what_the_file_says_of_them() {
     let file = File::new("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { processes = 'own' }");
     let config = Config::read(&file.directory.path().join("toolhost.toml")).unwrap();
+    let added = |component: &str| Added {
+        component: component.into(),
+        ..Added::default()
+    };
+    let reads = Added {
+        grants: Grants::default().with_files(FilesGrant::Read),
+        settings: [("units".into(), "metric".into())].into(),
+        ..added("/new.wasm")
+    };
     let set = config
-        .with_plugin("a", "/new.wasm")
-        .with_plugin("b", "b.wasm")
+        .with_plugin("a", reads)
+        .with_plugin("b", added("b.wasm"))
         .reread()
         .unwrap()
         .plugins()
         .unwrap();
     let [a, b] = &set.sources[..] else { panic!() };
     assert!(a.options.grants.processes() && !b.options.grants.processes());
+    assert!(a.options.grants.get("files").is_some() && b.options.grants.get("files").is_none());
+    assert_eq!(a.options.settings.settings["units"], "metric");
     assert_eq!(
         a.component,
         toolhost_core::Component::File("/new.wasm".into())

@@ -8,6 +8,7 @@ use super::section::Section;
 use toolhost_http::access::Scope;
 use toolhost_plugin::Digest;
 use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::{InvalidWorkspacePattern, WorkspacePattern};
 
 /// The longest name of a token, in bytes.
 const MAX_NAME: usize = 64;
@@ -28,6 +29,8 @@ pub struct NamedToken {
     pub chats: Option<String>,
     /// The tools that it may see and call; `None`: all.
     pub tools: Option<BTreeSet<String>>,
+    /// The workspaces that it reaches; `None`: those of its chats if it has `chats`, or else all.
+    pub workspaces: Option<Vec<WorkspacePattern>>,
 }
 
 /// How the server recognises a token.
@@ -123,12 +126,13 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
     if tools.as_ref().is_some_and(BTreeSet::is_empty) {
         section.wrong("tools", "name at least one, or leave it out for all");
     }
+    let workspaces = workspaces(&mut section);
     let everywhere = [Scope::Agent, Scope::Admin];
     for scope in everywhere
         .into_iter()
         .filter(|scope| scopes.contains(scope))
     {
-        for bound in ["chats", "tools"] {
+        for bound in ["chats", "tools", "workspaces"] {
             if section.has_key(bound) {
                 let name = scope.name();
                 section.wrong(
@@ -147,7 +151,27 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
         scopes,
         chats,
         tools,
+        workspaces,
     })
+}
+
+fn workspaces(section: &mut Section<'_, '_>) -> Option<Vec<WorkspacePattern>> {
+    const KEY: &str = "workspaces";
+    let texts = section.texts(KEY)?;
+    if texts.is_empty() {
+        section.wrong(KEY, "name at least one, or leave it out");
+    }
+    let mut patterns = Vec::new();
+    for (index, text) in texts.iter().enumerate() {
+        match text.parse() {
+            Ok(pattern) => patterns.push(pattern),
+            Err(error) => {
+                let error: InvalidWorkspacePattern = error;
+                section.wrong(&format!("{KEY}[{index}]"), error.to_string());
+            }
+        }
+    }
+    Some(patterns)
 }
 
 fn scopes(section: &mut Section<'_, '_>) -> Vec<Scope> {
@@ -214,7 +238,7 @@ mod tests {
     fn everything_that_can_be_said_of_a_token() {
         let digest = "00ff".repeat(16);
         let tokens = read(&format!(
-            "[tokens.a]\nsha256 = '{digest}'\nscopes = ['call', 'read']\nchats = 'support-'\ntools = ['execute']\n\
+            "[tokens.a]\nsha256 = '{digest}'\nscopes = ['call', 'read']\nchats = 'support-'\ntools = ['execute']\nworkspaces = ['team-a/*', 'shared']\n\
              [tokens.b-2]\nfile = '/run/token'\nscopes = ['admin']\n"
         ))
         .unwrap();
@@ -228,6 +252,9 @@ mod tests {
         assert_eq!(a.scopes, [Scope::Call, Scope::Read]);
         assert_eq!(a.chats.as_deref(), Some("support-"));
         assert_eq!(a.tools, Some(["execute".to_owned()].into()));
+        let workspaces = a.workspaces.iter().flatten();
+        let workspaces: Vec<_> = workspaces.map(WorkspacePattern::as_str).collect();
+        assert_eq!(workspaces, ["team-a/*", "shared"]);
         assert_eq!((b.chats.as_ref(), b.tools.as_ref()), (None, None));
         assert_eq!(read("listen = 'x'").unwrap(), []);
     }
@@ -272,6 +299,18 @@ mod tests {
             (
                 "[tokens.a]\nfile = 'x'\nscopes = ['read']\ntools = []",
                 "tokens.a.tools: name",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['read']\nworkspaces = []",
+                "tokens.a.workspaces: name",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['read']\nworkspaces = ['a', '../*s3cr3t-t0ken']",
+                "tokens.a.workspaces[1]: write the name",
+            ),
+            (
+                "[tokens.a]\nfile = 'x'\nscopes = ['agent']\nworkspaces = ['a']",
+                "tokens.a.workspaces: `agent` reaches",
             ),
             (
                 "[tokens.a]\nfile = 'x'\nscopes = ['admin', 'call']\ntools = ['a']",

@@ -30,8 +30,17 @@ pub(super) fn render(calls: &[ListedCall], width: Option<usize>) -> String {
     let rows: Vec<_> = std::iter::once(HEAD.map(str::to_owned))
         .chain(rows)
         .collect();
-    let mut widths = [0; HEAD.len()];
-    for row in &rows {
+    columns(&rows, width, NAMES)
+}
+
+/// Returns rows as lines with aligned columns. Where they do not fit into the width, the columns in `names` are cut.
+pub(in crate::cli) fn columns<const N: usize>(
+    rows: &[[String; N]],
+    width: Option<usize>,
+    names: std::ops::Range<usize>,
+) -> String {
+    let mut widths = [0; N];
+    for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
@@ -40,7 +49,7 @@ pub(super) fn render(calls: &[ListedCall], width: Option<usize>) -> String {
         && widths.iter().sum::<usize>() + 2 * (widths.len() - 1) > most
     {
         let widest = widths
-            .get_mut(NAMES)
+            .get_mut(names.clone())
             .and_then(|names| names.iter_mut().max());
         match widest.filter(|widest| **widest > NARROW) {
             Some(widest) => *widest -= 1,

@@ -16,7 +16,14 @@ const UNLISTED: [(&str, &[&str]); 6] = [
     (
         "workspace",
         &[
-            "calls", "show", "state", "tools", "token", "plugin", "config",
+            "calls",
+            "show",
+            "workspaces",
+            "state",
+            "tools",
+            "token",
+            "plugin",
+            "config",
         ],
     ),
     ("state_dir", &["token"]),
@@ -24,6 +31,12 @@ const UNLISTED: [(&str, &[&str]); 6] = [
     ("log", &["token", "config"]),
     ("log_format", &["token", "config"]),
     ("guest_memory", &["agent"]),
+];
+
+/// Global flags that a command lists although the help of the commands around it leaves them out.
+const LISTED: [(&str, &[&str]); 2] = [
+    ("workspace", &["plugin", "dev"]),
+    ("workspace", &["plugin", "run"]),
 ];
 
 /// The flag that names a running server.
@@ -43,7 +56,28 @@ pub(super) fn command() -> Command {
             hide(below, flag);
         }
     }
+    for (flag, path) in LISTED {
+        show(&mut command, flag, path);
+    }
     command
+}
+
+/// Lists a flag in the help of one command below this one.
+fn show(command: &mut Command, flag: &str, path: &[&str]) {
+    match path {
+        [] => {
+            let shown = |arg: Arg| match arg.get_id() == flag {
+                true => arg.hide(false),
+                false => arg,
+            };
+            *command = std::mem::take(command).mut_args(shown);
+        }
+        [first, rest @ ..] => {
+            if let Some(below) = command.find_subcommand_mut(first) {
+                show(below, flag, rest);
+            }
+        }
+    }
 }
 
 fn hide(command: &mut Command, flag: &str) {

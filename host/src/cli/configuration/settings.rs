@@ -22,10 +22,12 @@ const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
 
 /// Flags that are no settings: a file cannot name another file, has `[plugins.NAME]` for plugins, and does not concern a single
 /// call.
-const NO_SETTINGS: [&str; 3] = ["config", "plugin", "call"];
+const NO_SETTINGS: [&str; 7] = [
+    "config", "plugin", "grant", "setting", "call", "text", "json",
+];
 
 /// Keys of the file that are no flags.
-const SECTIONS: [&str; 4] = ["workspace", "plugin_dir", "plugins", "tokens"];
+const SECTIONS: [&str; 5] = ["workspace", "plugin_dir", "plugins", "tokens", "workspaces"];
 
 /// Begins the keys of the flags that are in the section `[sandbox]`.
 const OF_SANDBOX: &str = "sandbox_";

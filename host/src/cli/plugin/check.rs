@@ -2,19 +2,21 @@
 
 mod examples;
 mod report;
-mod subprocess;
+pub(super) mod subprocess;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
-use super::{Common, Format, Subject, engine};
+use super::{Common, Format, Subject, engine, notes};
+use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
 use report::Report;
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
-use toolhost_plugin::{CAPABILITIES, Capability, Digest, GrantValue, Plugin, Shape};
+use toolhost_plugin::{Capability, Digest, Plugin, Shape};
 use toolhost_service::processes::Prepared;
 use toolhost_workspace::files::FilesGrant;
 
@@ -22,70 +24,11 @@ use toolhost_workspace::files::FilesGrant;
 pub(super) struct Options {
     #[command(flatten)]
     subject: Subject,
-    #[arg(long, value_name = "GRANT", help = help_of_grant(), value_parser = grant)]
-    grant: Vec<Grant>,
-    /// A setting of the plugin; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
-    setting: Vec<(String, String)>,
+    #[command(flatten)]
+    given: Given,
     /// The temporary directory of the check; set if this process is the one that runs the check
     #[arg(long, value_name = "DIR", hide = true)]
     confined: Option<PathBuf>,
-}
-
-/// A grant from the command line, such as `files=read`.
-#[derive(Clone, Debug)]
-struct Grant {
-    capability: &'static Capability,
-    value: String,
-}
-
-fn help_of_grant() -> String {
-    format!(
-        "What its examples may use: {}; can be repeated [default: files=write, within the temporary workspace]",
-        written()
-    )
-}
-
-/// Returns all forms of a grant as a text: `a, b or c`.
-fn written() -> String {
-    let all: Vec<_> = CAPABILITIES
-        .iter()
-        .flat_map(Capability::options)
-        .copied()
-        .collect();
-    match all.split_last() {
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
-        None => String::new(),
-    }
-}
-
-/// Reads a grant.
-fn grant(text: &str) -> Result<Grant, String> {
-    let invalid = || format!("a grant is {}", written());
-    let (name, value) = text.split_once('=').ok_or_else(invalid)?;
-    let capability = Capability::named(name).ok_or_else(invalid)?;
-    let granted = Grants::default().grant(capability, GrantValue::Text(value.into()));
-    match granted.map_err(|mut problems| problems.pop()) {
-        Ok(()) => Ok(Grant {
-            capability,
-            value: value.into(),
-        }),
-        // An error about the whole value would say no more than the list of all forms.
-        Err(Some(problem)) if !problem.part.is_empty() => Err(problem.to_string()),
-        Err(_) => Err(invalid()),
-    }
-}
-
-/// Reads a setting: its name and its value.
-fn setting(text: &str) -> Result<(String, String), &'static str> {
-    let (name, value) = text.split_once('=').ok_or("a setting is NAME=VALUE")?;
-    Ok((name.into(), value.into()))
-}
-
-impl std::fmt::Display for Grant {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{}={}", self.capability.name(), self.value)
-    }
 }
 
 impl Options {
@@ -100,13 +43,30 @@ impl Options {
 
     /// Returns the grants of the examples.
     fn granted(&self) -> Grants {
-        let mut grants = Grants::default().with_files(FilesGrant::Write);
-        for Grant { capability, value } in &self.grant {
-            // The value is valid: it was checked when the arguments were parsed.
-            _ = grants.grant(capability, GrantValue::Text(value.clone()));
-        }
-        grants
+        granted(&self.given)
     }
+
+    /// Returns the arguments for the process that runs the check.
+    fn arguments(&self) -> Vec<OsString> {
+        let subject = &self.subject;
+        let mut arguments: Vec<OsString> =
+            vec![format!("--format={}", named(&subject.format)).into()];
+        let name = subject.name.iter().map(|name| format!("--name={name}"));
+        arguments.extend(self.given.flags().chain(name).map(OsString::from));
+        arguments.extend(["--".into(), subject.file.clone().into_os_string()]);
+        arguments
+    }
+}
+
+/// Returns grants from the command line, and that of the temporary workspace.
+pub(super) fn granted(given: &Given) -> Grants {
+    given.grants(Grants::default().with_files(FilesGrant::Write))
+}
+
+/// Returns a value as the command line has it.
+pub(super) fn named(value: &impl ValueEnum) -> String {
+    let value = value.to_possible_value();
+    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 pub(super) async fn run(
@@ -115,7 +75,9 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let Some(directory) = options.confined.clone() else {
-        return subprocess::run(common, &options).await;
+        // Check this before anything is started: a missing file is wrong usage.
+        super::component(&options.subject.file)?;
+        return subprocess::confined(common, "check", options.arguments()).await;
     };
     subprocess::end_with_parent()?;
     let (name, bytes) = options.subject.read()?;
@@ -123,7 +85,15 @@ pub(super) async fn run(
     let loaded = load(common, &options, &bytes, &name, &mut report).await?;
     if let Some((plugin, missing)) = loaded {
         tools(&plugin, &mut report);
-        examples::run(&plugin, &missing, prepared, &directory, &mut report).await?;
+        let component = bytes.into();
+        examples::run(
+            (&plugin, &component),
+            &missing,
+            prepared,
+            &directory,
+            &mut report,
+        )
+        .await?;
     }
     print(&match options.subject.format {
         Format::Table => report.table(),
@@ -153,6 +123,9 @@ async fn load(
         "component",
         format!("{size} bytes, sha256 {}", Digest::of(bytes)),
     );
+    for note in notes::of_imports(&shape) {
+        report.note("imports", note);
+    }
     let granted = options.granted();
     let mut missing = shape.needs();
     missing.retain(|need| granted.get(need.name()).is_none());
@@ -161,7 +134,7 @@ async fn load(
     let plugin_options = PluginOptions {
         grants,
         settings: Settings {
-            settings: options.setting.iter().cloned().collect(),
+            settings: options.given.settings(),
             ..Settings::default()
         },
         ..PluginOptions::new(name)
@@ -180,7 +153,11 @@ async fn load(
             Ok(Some((plugin, missing)))
         }
         Err(error) => {
-            report.failed_because("load", error.to_string());
+            let cause = match error.cause() {
+                Some(cause) => Some(cause.clone().with_lines(bytes.to_vec().into()).await),
+                None => None,
+            };
+            report.failed_with("load", error.to_string(), cause);
             Ok(None)
         }
     }

@@ -2,21 +2,27 @@
 
 mod table;
 
+pub(super) use table::cause_lines;
+
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Common, Format, Subject, engine, least};
+use super::{Common, Format, Subject, engine, least, notes};
 use crate::cli::{exit_code, print};
 use toolhost_core::{Definition, Options as PluginOptions};
-use toolhost_plugin::{Digest, LoadError, Plugin, Shape};
+use toolhost_plugin::{Cause, Digest, LoadError, Plugin, Shape};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
     #[command(flatten)]
     subject: Subject,
+    /// Add the digest of the component to the section of the configuration, so that a component that has changed does not load
+    #[arg(long)]
+    pin: bool,
 }
 
 /// The findings about a component.
@@ -31,8 +37,13 @@ struct Inspection {
     exports: Vec<String>,
     tools: Vec<Tool>,
     configuration: Option<String>,
+    /// What the author should know about its imports.
+    notes: Vec<String>,
     /// The reason why the component does not load even if everything that it imports is granted.
     error: Option<String>,
+    /// The cause, if the component ran and failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
 }
 
 /// The names of imports, in groups.
@@ -73,11 +84,18 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         },
     );
     let loaded = loaded.await;
+    let cause = loaded.as_ref().err().and_then(LoadError::cause).cloned();
+    let cause = match cause {
+        Some(cause) => Some(cause.with_lines(bytes.clone().into()).await),
+        None => None,
+    };
     let inspection = Inspection {
         configuration: loaded.is_ok().then(|| {
-            let path = options.subject.file.display().to_string();
-            configuration(&name, &path, known, Digest::of(&bytes))
+            let path = absolute(&options.subject.file);
+            let pin = options.pin.then(|| Digest::of(&bytes));
+            configuration(&name, &path, known, pin)
         }),
+        notes: known.map(notes::of_imports).unwrap_or_default(),
         name,
         size: bytes.len(),
         sha256: Digest::of(&bytes),
@@ -90,6 +108,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
             .map(|plugin| tools(plugin))
             .unwrap_or_default(),
         error: loaded.as_ref().err().map(LoadError::to_string),
+        cause,
     };
     match options.subject.format {
         Format::Json => print(&serde_json::to_string_pretty(&inspection)?)?,
@@ -142,12 +161,21 @@ fn tools(plugin: &Plugin) -> Vec<Tool> {
         .collect()
 }
 
-/// Returns the section of the configuration that loads this component with the least grants.
-fn configuration(name: &str, path: &str, shape: Option<&Shape>, digest: Digest) -> String {
+/// Returns the path of a file as it is valid in every directory.
+fn absolute(file: &Path) -> String {
+    let path = std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
+    path.display().to_string()
+}
+
+/// Returns the section of the configuration that loads this component with the least grants, and only this one if it is pinned.
+fn configuration(name: &str, path: &str, shape: Option<&Shape>, pin: Option<Digest>) -> String {
     let needs = shape.map(Shape::needs).unwrap_or_default();
     // A string of JSON is one of TOML, but for some escapes.
     let path = Value::from(path).to_string();
-    let mut text = format!("[plugins.{name}]\ncomponent = {path}\nsha256 = \"{digest}\"\n");
+    let mut text = format!("[plugins.{name}]\ncomponent = {path}\n");
+    if let Some(digest) = pin {
+        text.push_str(&format!("sha256 = \"{digest}\"\n"));
+    }
     let lines: Vec<_> = needs.iter().map(|need| need.line()).collect();
     if !lines.is_empty() {
         text.push_str(&format!("grants = {{ {} }}\n", lines.join(", ")));

@@ -4,20 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use serde_json::Value;
-use tokio_util::sync::CancellationToken;
 
 use super::report::Report;
-use toolhost_call::approval::Approval;
-use toolhost_call::call::{Actor, Arguments, Request};
-use toolhost_call::events::Events;
+use crate::cli::plugin::lone_call;
+use toolhost_call::call::Arguments;
 use toolhost_call::tool::{Content, Definition, ErrorKind, Reply, ToolError};
 use toolhost_local::Local;
 use toolhost_local::files;
 use toolhost_local::process::Config;
-use toolhost_plugin::{Capability, Context, Example, Plugin, Schema, shown, shown_up_to};
+use toolhost_plugin::{Capability, Cause, Example, Plugin, Schema, shown, shown_up_to};
 use toolhost_service::processes::Prepared;
-use toolhost_state::id::CallId;
 use toolhost_store::HostState;
 use toolhost_workspace::Workspace;
 
@@ -26,7 +24,7 @@ const COMPARISON: Duration = Duration::from_secs(10);
 
 /// Runs every example in a workspace in this directory, unless a grant that the examples need is missing.
 pub(super) async fn run(
-    plugin: &Plugin,
+    (plugin, component): (&Plugin, &Bytes),
     missing: &[&Capability],
     prepared: Prepared,
     directory: &Path,
@@ -67,7 +65,13 @@ pub(super) async fn run(
         }
         match run_example(plugin, example, tool, arguments, &workspace).await {
             Ok(()) => report.ok(&subject, what),
-            Err(problem) => report.failed_because(&subject, format!("{what}: {problem}")),
+            Err(Unkept { problem, cause }) => {
+                let cause = match cause {
+                    Some(cause) => Some(cause.with_lines(component.clone()).await),
+                    None => None,
+                };
+                report.failed_with(&subject, format!("{what}: {problem}"), cause);
+            }
         }
     }
     workspace.end_all().await;
@@ -89,6 +93,22 @@ async fn arguments(example: &Example, tool: &Definition) -> Result<Arguments, St
     Ok(arguments)
 }
 
+/// A promise that a call did not keep.
+struct Unkept {
+    problem: String,
+    /// The cause, if the guest failed.
+    cause: Option<Cause>,
+}
+
+impl From<String> for Unkept {
+    fn from(problem: String) -> Self {
+        Self {
+            problem,
+            cause: None,
+        }
+    }
+}
+
 /// Runs an example and compares its reply with the promised one.
 async fn run_example(
     plugin: &Plugin,
@@ -96,38 +116,25 @@ async fn run_example(
     tool: &Definition,
     arguments: Arguments,
     workspace: &Arc<dyn Workspace>,
-) -> Result<(), String> {
-    let request = Arc::new(Request {
-        chat: "check".parse().map_err(|error| format!("{error}"))?,
-        id: CallId::random(),
-        tool: tool.name.clone(),
-        arguments,
-        attributes: [("client".into(), "toolhost".into())].into(),
-        actor: Actor::default(),
-        max_wait: None,
-        reach: None,
-    });
-    let context = Context {
-        workspace: Arc::clone(workspace),
-        max_wait: None,
-        approval: Approval::default(),
-        cancelled: CancellationToken::new(),
-        events: Events::default(),
-    };
-    let admitted = plugin
-        .admit(&request.chat)
-        .map_err(|busy| busy.to_string())?;
-    let outcome = plugin.call(admitted, &tool.name, request, context).await;
+) -> Result<(), Unkept> {
+    let chat = "check".parse().map_err(|error| format!("{error}"))?;
+    let called = lone_call::call(plugin, chat, &tool.name, arguments, Arc::clone(workspace));
+    let (outcome, cause) = called.await.map_err(|busy| busy.to_string())?;
     let reply = match outcome.result {
         Ok(reply) => reply,
         Err(error) if example.is_error && is_of_its_own(&error) => return Ok(()),
-        Err(error) => return Err(format!("it failed: {}", shown(&error.message))),
+        Err(error) => {
+            let why = cause.as_ref().map(|cause| cause.text.clone());
+            let why = why.unwrap_or_else(|| shown(&error.message));
+            let problem = format!("it failed: {why}");
+            return Err(Unkept { problem, cause });
+        }
     };
     match (example.is_error, reply.is_error) {
-        (true, false) => Err("it should report an error, and does not".into()),
-        (false, true) => Err(format!("it reports an error: {}", first_text(&reply))),
+        (true, false) => Err("it should report an error, and does not".to_owned().into()),
+        (false, true) => Err(format!("it reports an error: {}", first_text(&reply)).into()),
         (true, true) => Ok(()),
-        (false, false) => structured(tool, &reply).await,
+        (false, false) => Ok(structured(tool, &reply).await?),
     }
 }
 

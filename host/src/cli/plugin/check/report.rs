@@ -3,7 +3,8 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use toolhost_plugin::Digest;
+use crate::cli::plugin::inspect::cause_lines;
+use toolhost_plugin::{Cause, Digest};
 
 /// The result of one check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +23,9 @@ struct Check {
     status: Status,
     subject: String,
     text: String,
+    /// The cause, if the plugin ran and failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<Cause>,
 }
 
 /// All checks of one plugin, in order.
@@ -46,6 +50,7 @@ impl Report {
             status,
             subject: subject.to_owned(),
             text,
+            cause: None,
         });
     }
 
@@ -63,6 +68,16 @@ impl Report {
 
     pub(super) fn failed_because(&mut self, subject: &str, text: String) {
         self.push(Status::Failed, subject, text);
+    }
+
+    /// As [`Report::failed_because`], with the cause if the plugin ran and failed.
+    pub(super) fn failed_with(&mut self, subject: &str, text: String, cause: Option<Cause>) {
+        self.checks.push(Check {
+            status: Status::Failed,
+            subject: subject.to_owned(),
+            text,
+            cause,
+        });
     }
 
     /// Returns how many checks failed.
@@ -90,6 +105,7 @@ impl Report {
             status,
             subject,
             text: why,
+            cause,
         } in &self.checks
         {
             let status = match status {
@@ -99,6 +115,9 @@ impl Report {
                 Status::Failed => "FAILED ",
             };
             text.push_str(&format!("{status}  {subject:width$}  {why}\n"));
+            for (name, line) in cause.iter().flat_map(cause_lines) {
+                text.push_str(&format!("{:7}  {:width$}    {name}: {line}\n", "", ""));
+            }
         }
         let (ok, failed) = (self.count(Status::Ok), self.failed());
         text.push_str(&format!("{}: {ok} ok, {failed} failed", self.name));

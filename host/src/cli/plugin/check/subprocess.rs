@@ -1,15 +1,15 @@
-//! The process of a check: with a scrubbed environment, in a temporary directory. It ends at the latest with its parent
+//! The process of a check, or of an attack: with a scrubbed environment, in a temporary directory. It ends at the latest with its parent
 //! process.
 
+use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::ValueEnum;
 use nix::sys::signal::Signal;
 
-use super::{Common, Options};
+use super::{Common, named};
 use toolhost_plugin::self_exec;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_service::{THIS_PROGRAM, logging};
@@ -18,8 +18,12 @@ use toolhost_state::state_dir::StateDir;
 /// The variables of the environment that the process keeps, for the commands that examples may run.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "NO_COLOR"];
 
-/// Runs the check in a process of its own, and returns its exit code.
-pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
+/// Runs a subcommand of `toolhost plugin` with these arguments in a process of its own, and returns its exit code.
+pub(in crate::cli::plugin) async fn confined(
+    common: &Common,
+    subcommand: &str,
+    arguments: Vec<OsString>,
+) -> anyhow::Result<ExitCode> {
     let directory = tempfile::Builder::new()
         .prefix("toolhost-check-")
         .tempdir()
@@ -28,37 +32,21 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     for name in ["workspace", "tmp"] {
         std::fs::create_dir(path.join(name)).context("cannot make a temporary directory")?;
     }
-    // Check this before anything is started: a missing file is wrong usage.
-    crate::cli::plugin::component(&options.subject.file)?;
-    let mut command = self_exec::command(Path::new(THIS_PROGRAM), ["plugin", "check"]);
+    let mut command = self_exec::command(Path::new(THIS_PROGRAM), ["plugin", subcommand]);
     command
         .arg("--confined")
         .arg(path)
-        .args(["--log", &common.log])
-        .args(["--format", &named(&options.subject.format)])
+        // The report has the causes of failures already.
+        .arg("--log")
+        .arg(format!("{},toolhost::guest::failure=off", common.log))
         .args(["--log-format", &named(&common.log_format)])
-        .args(options.grant.iter().map(|grant| format!("--grant={grant}")))
-        .args(
-            options
-                .setting
-                .iter()
-                .map(|setting| format!("--setting={}={}", setting.0, setting.1)),
-        )
-        .args(
-            options
-                .subject
-                .name
-                .iter()
-                .map(|name| format!("--name={name}")),
-        )
         .args(
             common
                 .state_dir
                 .iter()
                 .flat_map(|state| ["--state-dir".as_ref(), state.as_os_str()]),
         )
-        .arg("--")
-        .arg(&options.subject.file)
+        .args(arguments)
         .envs(
             ENVIRONMENT
                 .iter()
@@ -68,12 +56,17 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         .env("TMPDIR", path.join("tmp"))
         .stdin(std::process::Stdio::null());
     // Use the same code cache, so that a later check need not compile again.
-    if let Some(state) = StateDir::default_path().as_deref().and_then(Path::parent) {
-        command.env("XDG_STATE_HOME", state);
+    for (name, path) in [
+        ("XDG_STATE_HOME", StateDir::default_path()),
+        ("XDG_CACHE_HOME", StateDir::default_cache_path()),
+    ] {
+        if let Some(home) = path.as_deref().and_then(Path::parent) {
+            command.env(name, home);
+        }
     }
-    let mut child = command.spawn().context("cannot start the check")?;
+    let mut child = command.spawn().context("cannot start a process for it")?;
     let status = tokio::select! {
-        status = child.wait() => status.context("cannot wait for the check")?,
+        status = child.wait() => status.context("cannot wait for its process")?,
         () = signals::ended(Hangup::Ends) => {
             _ = child.kill().await;
             return Ok(ExitCode::FAILURE);
@@ -81,19 +74,16 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     };
     if let Some(signal) = status.signal() {
         let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
-        logging::failure(format_args!("the process of the check was ended by {name}"));
+        logging::failure(format_args!(
+            "the process of the {subcommand} was ended by {name}"
+        ));
     }
     let code = status.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// Makes the kernel kill this process when its parent ends.
-pub(super) fn end_with_parent() -> anyhow::Result<()> {
+pub(in crate::cli::plugin) fn end_with_parent() -> anyhow::Result<()> {
     nix::sys::prctl::set_pdeathsig(Signal::SIGKILL).context("cannot watch the parent")?;
     Ok(())
-}
-
-fn named(value: &impl ValueEnum) -> String {
-    let value = value.to_possible_value();
-    value.map_or_else(String::new, |value| value.get_name().to_owned())
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::{Inspection, Tool};
-use toolhost_plugin::{shown, shown_up_to};
+use toolhost_plugin::{Cause, shown, shown_up_to};
 
 /// How much of a schema is shown; JSON has all of it.
 const SCHEMA: usize = 2000;
@@ -36,14 +36,27 @@ pub(super) fn render(inspection: &Inspection) -> String {
         list("imports", names, &mut line);
     }
     list("exports", &inspection.exports, &mut line);
+    for note in &inspection.notes {
+        line("note", note);
+    }
     if let Some(error) = &inspection.error {
         line("error", error);
+    }
+    if let Some(cause) = &inspection.cause {
+        cause_lines(cause).for_each(|(name, text)| line(name, text));
     }
     inspection.tools.iter().for_each(|one| tool(one, &mut text));
     if let Some(configuration) = &inspection.configuration {
         _ = write!(text, "\nTo use it:\n\n{configuration}");
     }
     text
+}
+
+/// Returns the lines that explain a cause: standard error, and the functions that the guest was in.
+pub(in crate::cli::plugin) fn cause_lines(cause: &Cause) -> impl Iterator<Item = (&str, &str)> {
+    let stderr = cause.stderr.iter().map(|line| ("stderr", line.as_str()));
+    let frames = cause.backtrace.iter().map(|line| ("in", line.as_str()));
+    stderr.chain(frames)
 }
 
 fn list(what: &str, names: &[String], line: &mut impl FnMut(&str, &str)) {

@@ -1,0 +1,47 @@
+//! One call of a plugin that no host runs: nobody approves it, cancels it or follows its events.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use toolhost_call::approval::Approval;
+use toolhost_call::call::{Actor, Arguments, Outcome, Request};
+use toolhost_call::events::Events;
+use toolhost_plugin::{Busy, Cause, Context, Plugin};
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::Workspace;
+
+/// Calls a tool. Returns the outcome, and the cause if the guest failed.
+///
+/// # Errors
+///
+/// If the limits of the plugin or of its engine leave no place for the call.
+pub(super) async fn call(
+    plugin: &Plugin,
+    chat: ChatId,
+    tool: &str,
+    arguments: Arguments,
+    workspace: Arc<dyn Workspace>,
+) -> Result<(Outcome, Option<Cause>), Busy> {
+    let admitted = plugin.admit(&chat)?;
+    let request = Arc::new(Request {
+        chat,
+        id: CallId::random(),
+        tool: tool.to_owned(),
+        arguments,
+        attributes: [("client".into(), "toolhost".into())].into(),
+        actor: Actor::default(),
+        max_wait: None,
+        reach: None,
+        workspace: None,
+    });
+    let context = Context {
+        workspace,
+        max_wait: None,
+        approval: Approval::default(),
+        cancelled: CancellationToken::new(),
+        events: Events::default(),
+    };
+    let called = plugin.call_with_cause(admitted, tool, request, context);
+    Ok(called.await)
+}

@@ -1,0 +1,104 @@
+//! `toolhost plugin diff`.
+
+mod changes;
+
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Args;
+use serde_json::{Map, Value, json};
+use toolhost_core::Options as PluginOptions;
+use toolhost_package::{Metadata, Reference};
+use toolhost_plugin::{Engine, Plugin, Shape, shown, shown_up_to};
+
+use super::RegistryOptions;
+use crate::cli::plugin::{Format, component, engine, least};
+use crate::cli::{Common, exit_code, print};
+use changes::{Change, changes};
+
+/// How much of a value is shown; JSON has all of it.
+const SHOWN: usize = 200;
+
+#[derive(Debug, Args)]
+pub(in crate::cli::plugin) struct Options {
+    /// The component in use: a file, or oci://REGISTRY/NAME:TAG
+    old: String,
+    /// The new component: a file, or oci://REGISTRY/NAME:TAG
+    new: String,
+    /// How the result is printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    #[command(flatten)]
+    registry: RegistryOptions,
+}
+
+pub(in crate::cli::plugin) async fn run(
+    common: &Common,
+    options: &Options,
+) -> anyhow::Result<ExitCode> {
+    let engine = engine(common)?;
+    let old = facts(&engine, &options.old, &options.registry).await?;
+    let new = facts(&engine, &options.new, &options.registry).await?;
+    let changes = changes(&old, &new);
+    match options.format {
+        Format::Json => {
+            let changes: Vec<_> = changes.iter().map(Change::to_json).collect();
+            print(&serde_json::to_string_pretty(
+                &json!({ "changes": changes }),
+            )?)?;
+        }
+        Format::Table => {
+            for change in &changes {
+                let value = |value: &Value| shown_up_to(&value.to_string(), SHOWN);
+                let path = shown(&change.path);
+                print(&match (&change.old, &change.new) {
+                    (None, Some(new)) => format!("+ {path}  {}", value(new)),
+                    (Some(old), None) => format!("- {path}  {}", value(old)),
+                    (Some(old), Some(new)) => format!("~ {path}  {} -> {}", value(old), value(new)),
+                    (None, None) => continue,
+                })?;
+            }
+            if changes.is_empty() {
+                print("imports, grants and tools are the same")?;
+            }
+        }
+    }
+    Ok(exit_code(changes.is_empty()))
+}
+
+/// Returns what an operator decides by: what a component says of itself, imports, asks for and offers.
+async fn facts(engine: &Engine, text: &str, registry: &RegistryOptions) -> anyhow::Result<Value> {
+    let bytes = match Reference::is_meant(text) {
+        true => registry.pull(&text.parse()?).await?.component,
+        false => component(text.as_ref())?,
+    };
+    let shape = Shape::read(&bytes).with_context(|| text.to_owned())?;
+    let metadata = Metadata::read(&bytes).with_context(|| text.to_owned())?;
+    let options = PluginOptions {
+        grants: least(&shape.needs()),
+        ..PluginOptions::new("plugin")
+    };
+    let plugin = Plugin::load(engine, &bytes, options).await;
+    let plugin = plugin.with_context(|| text.to_owned())?;
+    let named = |names: Vec<String>| -> Map<String, Value> {
+        names.into_iter().map(|name| (name, true.into())).collect()
+    };
+    let needs = shape.needs();
+    let needs = needs.iter().map(|need| need.name().to_owned()).collect();
+    let mut tools = Map::new();
+    for tool in plugin.tools() {
+        let mut tool = serde_json::to_value(tool)?;
+        let name = tool.get("name").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        if let Some(tool) = tool.as_object_mut() {
+            tool.retain(|key, _| key != "name" && key != "plugin");
+        }
+        tools.insert(name, tool);
+    }
+    Ok(json!({
+        "says": serde_json::to_value(&metadata)?,
+        "imports": named(shape.imports.clone()),
+        "needs": named(needs),
+        "tools": tools,
+    }))
+}

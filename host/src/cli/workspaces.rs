@@ -1,0 +1,261 @@
+//! `toolhost workspaces`: list, show, make and remove workspaces.
+
+mod table;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toolhost_call::call::{StoredWorkspace, Workspaces};
+use toolhost_state::workspace_name::WorkspaceName;
+
+use super::lookup::Source;
+use super::{Common, print, remote};
+use toolhost_service::stderr;
+
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost workspaces list --server http://127.0.0.1:7411 --token-file token
+  toolhost workspaces create team-a/web --git https://git.example.com/web.git --idle 30days --server http://127.0.0.1:7411
+  toolhost workspaces delete team-a/web --force --server http://127.0.0.1:7411
+  toolhost workspaces show team-a/web --state-dir /var/lib/toolhost";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Options {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the workspaces by name
+    List(List),
+    /// Show a workspace as JSON
+    Show(Show),
+    /// Make a workspace; its files are made when the first call runs in it
+    Create(Create),
+    /// Remove a workspace and its files
+    Delete(Delete),
+}
+
+#[derive(Debug, Args)]
+struct List {
+    /// Only workspaces whose names begin like this
+    #[arg(long, value_name = "PREFIX", default_value = "")]
+    prefix: String,
+    /// Print a line of JSON for each workspace instead of a table
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// The name of the workspace
+    #[arg(value_parser = str::parse::<WorkspaceName>)]
+    name: WorkspaceName,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+#[derive(Debug, Args)]
+struct Create {
+    /// The name of the workspace
+    #[arg(value_parser = str::parse::<WorkspaceName>)]
+    name: WorkspaceName,
+    /// The template whose files it begins with, as [workspaces.templates] names it
+    #[arg(long, value_name = "NAME", conflicts_with = "git")]
+    template: Option<String>,
+    /// The repository that it begins with
+    #[arg(long, value_name = "URL")]
+    git: Option<String>,
+    /// The branch or tag of the repository
+    #[arg(long, value_name = "NAME", requires = "git")]
+    branch: Option<String>,
+    /// The most bytes of its files
+    #[arg(long, value_name = "BYTES")]
+    quota_bytes: Option<u64>,
+    /// The most files and directories
+    #[arg(long, value_name = "N")]
+    quota_files: Option<u64>,
+    /// Refuse the workspace if its quota cannot be enforced
+    #[arg(long)]
+    quota_required: bool,
+    /// The name of the agent that has it, as [workspaces.agents] gives it
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["template", "git", "idle", "agent_url"])]
+    agent: Option<String>,
+    /// The address of the agent that has it, if the server allows it
+    #[arg(long, value_name = "URL", conflicts_with_all = ["template", "git", "idle"], requires = "agent_token_file")]
+    agent_url: Option<String>,
+    /// A file with the token of that agent
+    #[arg(long, value_name = "PATH", requires = "agent_url")]
+    agent_token_file: Option<PathBuf>,
+    /// Ask the server's lookup service for the agent that has it
+    #[arg(long, conflicts_with_all = ["template", "git", "idle", "agent", "agent_url"])]
+    lookup: bool,
+    /// After how long without a call or a process it is removed, such as 30days [default: never]
+    #[arg(long, value_name = "TIME", value_parser = toolhost_service::time::time)]
+    idle: Option<Duration>,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+#[derive(Debug, Args)]
+struct Delete {
+    /// The name of the workspace
+    #[arg(value_parser = str::parse::<WorkspaceName>)]
+    name: WorkspaceName,
+    /// End what runs in it
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
+    match options.command {
+        Command::List(options) => list(common, options).await?,
+        Command::Show(options) => show(common, options).await?,
+        Command::Create(options) => {
+            let server = server(&options.remote)?;
+            let made = server
+                .put_workspace(&options.name, &spec(&options)?)
+                .await?;
+            print(&made.to_string())?;
+        }
+        Command::Delete(options) => {
+            let server = server(&options.remote)?;
+            let removed = server.remove_workspace(&options.name, options.force);
+            print(&removed.await?.to_string())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(common: &Common, options: List) -> anyhow::Result<()> {
+    let found = match Source::new(common, &options.remote)? {
+        Source::Server(server) => server.workspaces(&options.prefix).await?,
+        Source::AtRest { store, .. } => {
+            let mut all = at_rest(&store.workspaces()?);
+            all.retain(|(name, _)| name.as_str().starts_with(&options.prefix));
+            all.into_iter().map(|(_, described)| described).collect()
+        }
+    };
+    if options.json {
+        return found.iter().try_for_each(|one| print(&one.to_string()));
+    }
+    if found.is_empty() {
+        stderr::line(format_args!("toolhost: there is no such workspace"));
+        return Ok(());
+    }
+    print(&table::render(&found)?)
+}
+
+async fn show(common: &Common, options: Show) -> anyhow::Result<()> {
+    let found = match Source::new(common, &options.remote)? {
+        Source::Server(server) => server.workspace(&options.name).await?,
+        Source::AtRest { store, .. } => {
+            let mut all = at_rest(&store.workspaces()?).into_iter();
+            let found = all.find(|(name, _)| *name == options.name);
+            let missing = || format!("there is no workspace \"{}\"", options.name);
+            found.with_context(missing)?.1
+        }
+    };
+    print(&found.to_string())
+}
+
+fn server(remote: &remote::Remote) -> anyhow::Result<remote::Server> {
+    let Some(server) = remote.server()? else {
+        bail!("only a running server makes and removes workspaces: name it with --server");
+    };
+    Ok(server)
+}
+
+/// Returns what the server is asked for.
+fn spec(options: &Create) -> anyhow::Result<Value> {
+    if options.lookup || options.agent.is_some() || options.agent_url.is_some() {
+        let token = options.agent_token_file.as_ref().map(|path| {
+            let token = std::fs::read_to_string(path);
+            token.with_context(|| {
+                format!("cannot read the token of the agent from {}", path.display())
+            })
+        });
+        let token = token.transpose()?;
+        return Ok(without_null(json!({
+            "provider": "agent", "agent": options.agent, "url": options.agent_url,
+            "token": token.as_deref().map(str::trim),
+        })));
+    }
+    let mut spec = json!({ "provider": "directory" });
+    let mut set = |key: &str, value: Value| {
+        if let Value::Object(fields) = &mut spec {
+            fields.insert(key.to_owned(), value);
+        }
+    };
+    if let Some(template) = &options.template {
+        set("template", json!(template));
+    }
+    if let Some(url) = &options.git {
+        set(
+            "git",
+            without_null(json!({ "url": url, "branch": options.branch })),
+        );
+    }
+    if options.quota_bytes.is_some() || options.quota_files.is_some() || options.quota_required {
+        set(
+            "quota",
+            without_null(json!({
+                "bytes": options.quota_bytes, "files": options.quota_files, "required": options.quota_required,
+            })),
+        );
+    }
+    if let Some(idle) = options.idle {
+        set("idle_seconds", json!(idle.as_secs()));
+    }
+    Ok(spec)
+}
+
+fn without_null(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+/// Describes the workspaces of a store that no host uses, as a server describes its own.
+fn at_rest(all: &Workspaces) -> Vec<(WorkspaceName, Value)> {
+    let mut chats = HashMap::<&WorkspaceName, usize>::new();
+    for binding in &all.bindings {
+        *chats.entry(&binding.workspace).or_default() += 1;
+    }
+    let present = all.found.iter().filter(|one| one.removed_ms.is_none());
+    let described = present.map(|one| {
+        let chats = chats.get(&one.name).copied().unwrap_or_default();
+        (one.name.clone(), describe(one, chats))
+    });
+    described.collect()
+}
+
+fn describe(workspace: &StoredWorkspace, chats: usize) -> Value {
+    let mut described: Value = serde_json::from_str(&workspace.spec).unwrap_or_default();
+    if let Value::Object(fields) = &mut described {
+        for (key, value) in [
+            ("name", json!(workspace.name.as_str())),
+            ("state", json!("closed")),
+            ("chats", json!(chats)),
+            ("created_at_unix_ms", json!(workspace.created_ms)),
+            ("used_at_unix_ms", json!(workspace.used_ms)),
+        ] {
+            fields.insert(key.to_owned(), value);
+        }
+        fields.shift_remove("token");
+    }
+    described
+}
