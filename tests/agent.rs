@@ -11,6 +11,7 @@ mod events;
 mod files;
 mod lifecycle;
 mod list;
+mod openapi;
 mod output;
 mod pages;
 mod program;
@@ -52,6 +53,7 @@ fn offer(local: &Arc<Local>) -> Offer {
     Offer {
         workspace: local.clone(),
         files: FilesGrant::Write,
+        remembers_starts: false,
         oversight: Oversight::default(),
     }
 }

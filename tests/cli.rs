@@ -1,5 +1,6 @@
 //! The command line, as a user runs it.
 
+mod authoring;
 mod call;
 mod check;
 mod configuration;
@@ -16,6 +17,7 @@ mod serve;
 mod state;
 mod state_dir;
 mod usage;
+mod workspaces;
 
 use std::io::Write;
 use std::os::unix::fs::DirBuilderExt;

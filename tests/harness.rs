@@ -2,10 +2,15 @@
 
 #[path = "harness/compiled.rs"]
 mod compiled;
+#[path = "harness/elsewhere.rs"]
+pub(crate) mod elsewhere;
 #[path = "harness/mounted.rs"]
 mod mounted;
 #[path = "harness/processes.rs"]
 pub(crate) mod processes;
+#[path = "harness/proxy.rs"]
+#[allow(dead_code, reason = "benchmarks need none")]
+pub(crate) mod proxy;
 #[path = "harness/serving.rs"]
 pub(crate) mod serving;
 
@@ -105,12 +110,24 @@ pub(crate) fn without_namespaces() -> Policy {
 pub(crate) struct Setup {
     pub(crate) host: Host,
     pub(crate) workspace: TempDir,
+    /// The agent, if one has the workspace.
+    _agent: Option<Box<dyn std::any::Any + Send + Sync>>,
 }
 
 impl Setup {
     /// A host with the embedded tools.
     pub(crate) async fn new() -> Self {
-        Self::with(|builder| builder).await
+        if !elsewhere::is_elsewhere() {
+            return Self::with(|builder| builder).await;
+        }
+        let root = tempfile::tempdir().unwrap();
+        let (workspace, agent) = elsewhere::of_any_kind(root.path()).await;
+        let setup = Self::with(|builder| builder.workspace(workspace)).await;
+        Self {
+            host: setup.host,
+            workspace: root,
+            _agent: agent,
+        }
     }
 
     /// A host that was changed before its start.
@@ -121,7 +138,16 @@ impl Setup {
             .spawner(spawner())
             .sandbox(without_namespaces());
         let host = change(builder).start().await.unwrap();
-        Self { host, workspace }
+        Self::of(host, workspace)
+    }
+
+    /// A host that was started elsewhere, in this workspace.
+    pub(crate) fn of(host: Host, workspace: TempDir) -> Self {
+        Self {
+            host,
+            workspace,
+            _agent: None,
+        }
     }
 
     /// The workspace as commands see it.

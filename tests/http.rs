@@ -13,6 +13,7 @@ mod once;
 mod openapi;
 mod problems;
 mod processes;
+mod workspaces;
 
 use reqwest::Method;
 use serde_json::{Value, json};

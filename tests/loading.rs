@@ -5,6 +5,7 @@ mod check;
 mod compiling;
 mod inspect;
 mod made;
+mod mistakes;
 mod tools;
 mod worlds;
 

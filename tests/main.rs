@@ -21,6 +21,9 @@ mod execute;
 /// The file tools through their component, on real files.
 mod files;
 
+/// What every workspace does, wherever it is.
+mod workspace;
+
 /// The process domain on real processes.
 mod processes;
 
@@ -47,6 +50,9 @@ mod loading;
 
 /// What plugins get through WASI: requests, variables and directories by grant, and no sockets.
 mod outgoing;
+
+/// What a call costs, in instructions and waits.
+mod costs;
 
 /// Every limit, with its text and its metric.
 mod limits;

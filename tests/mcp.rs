@@ -14,6 +14,7 @@ mod sessions;
 mod stateless;
 mod tasks;
 mod traces;
+mod workspaces;
 
 use std::path::Path;
 use std::process::Stdio;

@@ -12,4 +12,4 @@ mod destinations;
 /// Over TLS.
 mod tls;
 
-mod support;
+pub(crate) mod support;

@@ -2,6 +2,7 @@
 
 mod changes;
 mod configured;
+mod packages;
 mod quarantine;
 mod served;
 

@@ -2,6 +2,7 @@
 
 mod chats;
 mod finishing;
+mod keep;
 mod output;
 mod signals;
 

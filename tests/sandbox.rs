@@ -6,6 +6,7 @@ mod chats;
 mod contained;
 mod cpu;
 mod drip;
+mod expected;
 mod handles;
 mod host_calls;
 mod leaks;
@@ -17,6 +18,7 @@ mod paths;
 mod processes;
 mod reentrancy;
 mod secrets;
+mod set;
 mod stack;
 mod stdio;
 mod tables;
@@ -27,7 +29,7 @@ use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, limited};
 use crate::harness::Setup;
-use contained::{End, contained};
+use contained::contained;
 
 /// A host with these guests, and nothing else. The tool of the guest `x` is `x__t`, unless it is the only one.
 async fn host_of(guests: &[&str], limits: Limits) -> Setup {
@@ -44,7 +46,7 @@ async fn host_of(guests: &[&str], limits: Limits) -> Setup {
 /// Also the harness itself: this guest gets through.
 #[tokio::test]
 async fn well_behaved() {
-    contained("well_behaved", End::Reply("hello")).await;
+    contained("well_behaved").await;
     let setup = host_of(&["well_behaved"], Limits::default()).await;
     let outcome = setup.outcome("t", json!({})).await;
     assert_eq!(

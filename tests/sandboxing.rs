@@ -23,3 +23,5 @@ mod tracing;
 mod users;
 /// Programs that must work in the default mode.
 mod works;
+/// Workspaces with names.
+mod workspaces;

@@ -88,12 +88,15 @@ fn dependencies_point_one_way() {
         ("store", &["state"]),
         ("sandbox", &[]),
         ("egress", &[]),
+        ("author", &[]),
+        ("package", &["state"]),
         ("workspace", &["state", "sandbox"]),
         (
             "local",
             &["state", "egress", "store", "sandbox", "workspace"],
         ),
         ("call", &["state", "store", "workspace"]),
+        ("remote", &["state", "workspace", "call"]),
         ("plugin", &["state", "egress", "workspace", "call", "view"]),
         (
             "core",
@@ -104,6 +107,7 @@ fn dependencies_point_one_way() {
                 "local",
                 "call",
                 "plugin",
+                "remote",
                 "artifacts",
             ],
         ),
@@ -114,7 +118,15 @@ fn dependencies_point_one_way() {
         ),
         (
             "server",
-            &["state", "workspace", "call", "core", "http", "agent"],
+            &[
+                "state",
+                "workspace",
+                "call",
+                "core",
+                "http",
+                "agent",
+                "remote",
+            ],
         ),
         (
             "service",
@@ -147,7 +159,7 @@ fn dependencies_point_one_way() {
 
 #[test]
 fn the_domain_knows_no_wit_and_no_http() {
-    for krate in ["state", "store", "workspace", "local", "call"] {
+    for krate in ["author", "state", "store", "workspace", "local", "call"] {
         let manifest = manifest(&format!("host/{krate}"));
         for word in ["wasmtime", "axum", "hyper"] {
             assert!(!manifest.contains(word), "host/{krate} knows {word}");
@@ -160,6 +172,7 @@ fn one_crate_knows_wasmtime() {
     for krate in [
         "host",
         "host/agent",
+        "host/author",
         "host/core",
         "host/http",
         "host/server",
@@ -203,6 +216,8 @@ fn processes_are_started_and_signalled_in_one_place() {
         "host/call/src/approval/command.rs",
         // Copies of this program that do one thing, such as compiling a component.
         "host/plugin/src/self_exec.rs",
+        // The toolchains of authors, which build and test their plugins.
+        "host/author/src/program.rs",
     ];
     absent(
         "host",
@@ -236,11 +251,27 @@ fn guests_know_the_contract_and_no_host() {
             source.path
         );
     }
-    for guest in ["conformance", "edit", "files", "sdk", "shell", "view"] {
+    for guest in [
+        "conformance",
+        "edit",
+        "examples/fetch_title",
+        "examples/word_count",
+        "files",
+        "sdk",
+        "sdk/macros",
+        "shell",
+        "view",
+    ] {
         let manifest = manifest(&format!("guest-tools/{guest}"));
         assert!(!manifest.contains("wasmtime"), "{guest}");
     }
-    for guest in ["toolhost-conformance", "toolhost-files", "toolhost-shell"] {
+    for guest in [
+        "toolhost-conformance",
+        "toolhost-fetch-title",
+        "toolhost-files",
+        "toolhost-shell",
+        "toolhost-word-count",
+    ] {
         assert!(
             !manifest("host").contains(guest),
             "the host has the bytes of a guest, not its code"

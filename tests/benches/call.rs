@@ -1,241 +1,225 @@
-//! What a call costs, next to what it would cost without Toolhost, in one run: `cargo bench`.
+//! What a call costs, next to what it would cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`
+//! and `chats` behind `--`, and `--quick` for a tenth of everything.
 //!
-//! The first part is criterion's. The second prints two tables that criterion cannot: pairs that are measured in turns, so
-//! that a machine that becomes slower does so for both, and calls beside guests that loop for ever.
+//! What is compared is measured in turns, so that a machine that becomes slower does so for all.
 
 #![allow(
+    clippy::cast_precision_loss,
     clippy::disallowed_methods,
     clippy::expect_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a benchmark prints, fails by panicking, and starts the programs that it compares with"
 )]
 
+#[path = "call/bare.rs"]
+mod bare;
+mod connection;
 #[path = "../guest.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod guest;
+mod hosts;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod server;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod system;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use criterion::Criterion;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost_call::audit::{self, Audit};
-use toolhost_call::call::Durability;
-use toolhost_call::metrics::Metrics;
-use toolhost_core::{Arguments, CallId, Host, Request};
-use toolhost_local::process::{Config, Spawner};
+use toolhost_core::{CallId, Host};
+use toolhost_local::process::Spawner;
 use toolhost_plugin::Limits;
-use toolhost_state::state_dir::StateDir;
 use toolhost_workspace::process::Kind;
 
-use guest::{guest, limited};
+use bare::Bare;
+use connection::Connection;
+use hosts::{call, host, program, request, spawner};
+use report::{Report, median, time};
+use system::{Busy, switches, switches_since};
 
 /// The allocator of the program.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// How many rounds are measured.
-const ROUNDS: usize = 1000;
+/// A command, as the body of a call over HTTP.
+const EXECUTE: &str = r#"{"tool":"execute","arguments":{"command":"true"}}"#;
 
-/// The program that the spawner is.
-const PROGRAM: &str = env!("CARGO_BIN_EXE_toolhost");
-
-fn request(tool: &str, arguments: &Value) -> Request {
-    Request::new(
-        "bench".parse().expect("it is a chat id"),
-        CallId::random(),
-        tool,
-        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-    )
+/// What a program without Toolhost would do. The standard library calls `posix_spawn`.
+fn spawn() -> Duration {
+    let begun = Instant::now();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "true"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let status = command.status().expect("there is a shell");
+    assert!(status.success());
+    begun.elapsed()
 }
 
-async fn call(host: &Host, tool: &str, arguments: &Value) {
-    let outcome = host
-        .call(request(tool, arguments))
-        .await
-        .expect("the host takes the call");
-    assert!(!outcome.is_error(), "{outcome:?}");
+fn timed(runtime: &Runtime, host: &Host, tool: &str) -> Duration {
+    runtime.block_on(call(host, "bench", tool, &arguments(tool)))
 }
 
-/// Returns how long a call takes for a task of the runtime, as a server's are: a thread outside of it waits for two more threads to
-/// be woken.
-fn timed(runtime: &Runtime, host: &Host, tool: &'static str, arguments: &Value) -> Duration {
-    let (host, arguments) = (host.clone(), arguments.clone());
-    let task = runtime.spawn(async move {
-        let begun = Instant::now();
-        call(&host, tool, &arguments).await;
-        begun.elapsed()
-    });
-    runtime.block_on(task).expect("the call does not panic")
-}
-
-/// What a program without Toolhost would do: spawn a shell, wait for it, and collect its output.
-fn spawn_directly() {
-    let output = Command::new("/bin/sh")
-        .args(["-c", "true"])
-        .stdin(Stdio::null())
-        .output()
-        .expect("there is a shell");
-    assert!(output.status.success());
-}
-
-fn criterion_part(runtime: &Runtime, host: &Host) {
-    let mut criterion = Criterion::default().configure_from_args();
-    let nothing = json!({});
-    let command = json!({ "command": "true" });
-    criterion.bench_function("instantiate and call a trivial tool", |bencher| {
-        bencher.iter_custom(|times| {
-            (0..times)
-                .map(|_| timed(runtime, host, "trivial__t", &nothing))
-                .sum()
-        });
-    });
-    criterion.bench_function("execute true, end to end in process", |bencher| {
-        bencher.iter_custom(|times| {
-            (0..times)
-                .map(|_| timed(runtime, host, "execute", &command))
-                .sum()
-        });
-    });
-    criterion.bench_function("spawn sh -c true directly", |bencher| {
-        bencher.iter(spawn_directly)
-    });
-    criterion.final_summary();
-}
-
-struct Times(Vec<Duration>);
-
-impl Times {
-    fn percentile(&self, percent: usize) -> Duration {
-        let mut sorted = self.0.clone();
-        sorted.sort();
-        sorted
-            .get((sorted.len() - 1) * percent / 100)
-            .copied()
-            .unwrap_or_default()
+fn arguments(tool: &str) -> Value {
+    match tool {
+        "execute" => json!({ "command": "true" }),
+        _ => json!({}),
     }
 }
 
-fn row(name: &str, times: &Times) {
-    println!(
-        "  {name:<44} p50 {:>9.1?}  p99 {:>9.1?}",
-        times.percentile(50),
-        times.percentile(99)
+fn started(runtime: &Runtime, base: &Path, spawner: Option<Spawner>) -> Host {
+    let options = guest::limited("trivial", Limits::default());
+    let builder = host(base, spawner).plugin(guest::guest("well_behaved"), options);
+    runtime.block_on(builder.start()).expect("the host starts")
+}
+
+/// A trivial call, next to what wasmtime alone needs for the same.
+fn trivial(report: &mut Report, runtime: &Runtime, host: &Host) {
+    let bare = runtime.block_on(Bare::new(&guest::guest("well_behaved")));
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..report.rounds(200) {
+        // Some calls in a row, as neither is seldom called just once.
+        ours.extend((0..20).map(|_| timed(runtime, host, "t")));
+        theirs.extend((0..20).map(|_| {
+            let bare = bare.clone();
+            let task = runtime.spawn(async move { bare.call().await });
+            runtime.block_on(task).expect("the call does not panic")
+        }));
+    }
+    report.pair(
+        "a trivial call, in process",
+        median(&mut ours),
+        "wasmtime, instantiate and call, pooled, no limits",
+        median(&mut theirs),
     );
 }
 
-/// Starts a host whose commands are held together in this way. It keeps its calls in a store and has an audit trail, as a server does.
-fn host(runtime: &Runtime, base: &Path, spawner: Option<Spawner>) -> Host {
-    let base = tempfile::tempdir_in(base).expect("there is a place").keep();
-    let workspace = base.join("workspace");
-    std::fs::create_dir(&workspace).expect("it is ours");
-    let metrics = Metrics::default();
-    let trail = StateDir::open(&base.join("audit")).expect("it is ours");
-    let audit = Audit::open(trail, &audit::Config::default(), &metrics).expect("it is ours");
-    runtime.block_on(async {
-        let mut config = Config::new(&workspace);
-        config.spawner = spawner;
-        let builder = Host::builder(&workspace)
-            .processes(config)
-            .keep(base.join("state"))
-            .expect("it is ours")
-            .durability(Durability::Host)
-            .metrics(metrics)
-            .audit(audit);
-        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
-        let builder = builder.plugin(guest("trap"), limited("other", Limits::default()));
-        builder.start().await.expect("the host starts")
-    })
-}
-
-fn spawner() -> Spawner {
-    Spawner::start_without_cgroup(Path::new(PROGRAM)).expect("the spawner starts")
-}
-
-fn in_turns(runtime: &Runtime, workspace: &Path) {
-    let command = json!({ "command": "true" });
-    let cgroup = Spawner::start(Path::new(PROGRAM)).expect("the spawner starts");
-    let mut ours = Vec::new();
-    for spawner in [Some(spawner()), Some(cgroup), None] {
-        let containment = spawner.as_ref().map(|spawner| spawner.containment().kind);
-        let name = containment.unwrap_or(Kind::ProcessGroup).to_string();
-        ours.push((name, host(runtime, workspace, spawner), Times(Vec::new())));
+/// How often the threads of the host wait for each call.
+fn waits(report: &mut Report, runtime: &Runtime, host: &Host) {
+    for (name, tool) in [("a trivial call", "t"), ("`execute true`", "execute")] {
+        let rounds = report.rounds(1000);
+        let host = host.clone();
+        let before = switches(std::process::id());
+        let task = runtime.spawn(async move {
+            for _ in 0..rounds {
+                let request = request("bench", tool, &arguments(tool));
+                let outcome = host.call(request).await.expect("the host takes the call");
+                assert!(!outcome.is_error(), "{outcome:?}");
+            }
+        });
+        runtime.block_on(task).expect("the calls do not panic");
+        let all = switches_since(&before, &switches(std::process::id()));
+        let each = all as f64 / rounds as f64;
+        let measure = format!("voluntary context switches of the host, {name}, in process");
+        report.value(&measure, format!("{each:.1}"));
     }
-    let mut theirs = Times(Vec::new());
-    for _ in 0..ROUNDS {
-        for (_, host, times) in &mut ours {
-            times.0.push(timed(runtime, host, "execute", &command));
+}
+
+/// A command in process and over HTTP, next to a plain one.
+fn command(report: &mut Report, runtime: &Runtime, base: &Path) {
+    let cgroup = Spawner::start(program()).expect("the spawner starts");
+    let kinds = [Some(spawner()), Some(cgroup), None];
+    let hosts = kinds.map(|spawner| {
+        let kind = spawner.as_ref().map(|spawner| spawner.containment().kind);
+        let kind = kind.unwrap_or(Kind::ProcessGroup);
+        (kind, started(runtime, base, spawner))
+    });
+    let directory = hosts::directory(base);
+    let serve = server::toolhost(&directory, "serve", None);
+    let server = server::Server::start(serve, "execute");
+    let mut connection = Connection::open(&server.address);
+    for (load, busy) in [
+        ("quiet", None),
+        ("beside two busy loops", Some(Busy::start)),
+    ] {
+        let _busy = busy.map(|start| start());
+        let mut theirs = Vec::new();
+        let mut ours = [const { Vec::new() }; 3];
+        let mut http = Vec::new();
+        for _ in 0..report.rounds(1000) {
+            theirs.push(spawn());
+            for ((_, host), times) in hosts.iter().zip(&mut ours) {
+                times.push(timed(runtime, host, "execute"));
+            }
+            let id = CallId::random();
+            let begun = Instant::now();
+            connection.call("bench", id.as_str(), EXECUTE);
+            http.push(begun.elapsed());
         }
-        let begun = Instant::now();
-        spawn_directly();
-        theirs.0.push(begun.elapsed());
+        let theirs = median(&mut theirs);
+        let peer = "`posix_spawn` of `sh -c true`";
+        for ((kind, _), times) in hosts.iter().zip(&mut ours) {
+            // Where no cgroup is delegated, the second host has supervisors alone as well.
+            let measure = format!("`execute true`, in process, {kind}, {load}");
+            report.pair(&measure, median(times), peer, theirs);
+        }
+        let measure = format!("`execute true`, HTTP, {load}");
+        report.pair(&measure, median(&mut http), peer, theirs);
     }
-    println!("\n{ROUNDS} rounds, measured in turns:");
-    row("spawn sh -c true directly", &theirs);
-    for (name, host, times) in ours {
-        row(&format!("execute true, {name}"), &times);
-        let ratio = times.percentile(50).as_secs_f64() / theirs.percentile(50).as_secs_f64();
-        println!("    ratio of the medians: {ratio:.2}");
+    for (_, host) in hosts {
         runtime.block_on(host.shutdown());
     }
 }
 
-/// Ten calls at a time, with this many guests that loop for ever beside them.
-fn beside_loops(runtime: &Runtime, loops: usize) {
-    let workspace = tempfile::tempdir().expect("there is a place for a workspace");
-    let limits = Limits {
-        guest_time: Duration::from_secs(3600),
-        ..Limits::default()
-    };
-    let host = runtime.block_on(async {
-        let builder = Host::builder(workspace.path()).spawner(spawner());
-        let builder = builder.plugin(guest("well_behaved"), limited("trivial", Limits::default()));
-        builder
-            .plugin(guest("endless_loop"), limited("looping", limits))
-            .start()
-            .await
-            .expect("the host starts")
-    });
-    for _ in 0..loops {
-        let host = host.clone();
-        runtime.spawn(async move { host.call(request("looping__t", &json!({}))).await });
+/// Chats that each run a command at once, again and again.
+fn chats(report: &mut Report, runtime: &Runtime, host: &Host) {
+    const CHATS: usize = 64;
+    let commands = report.rounds(40) * CHATS;
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..report.rounds(10) {
+        let begun = Instant::now();
+        let each = (0..CHATS).map(|chat| {
+            let host = host.clone();
+            runtime.spawn(async move {
+                let command = json!({ "command": "true" });
+                for _ in 0..commands / CHATS {
+                    call(&host, &format!("chat-{chat}"), "execute", &command).await;
+                }
+            })
+        });
+        let each: Vec<_> = each.collect();
+        runtime.block_on(join_all(each));
+        ours.push(begun.elapsed());
+        let begun = Instant::now();
+        let script = format!("seq {commands} | xargs -P {CHATS} -I_ sh -c true");
+        let status = Command::new("sh").args(["-c", &script]).status();
+        assert!(status.expect("there is xargs").success());
+        theirs.push(begun.elapsed());
     }
-    println!("\nten calls at a time beside {loops} guests that loop for ever:");
-    for (tool, arguments) in [
-        ("trivial__t", json!({})),
-        ("execute", json!({ "command": "true" })),
-    ] {
-        let mut times = Times(Vec::new());
-        for _ in 0..50 {
-            let ten = (0..10).map(|_| async {
-                let begun = Instant::now();
-                call(&host, tool, &arguments).await;
-                begun.elapsed()
-            });
-            times.0.extend(runtime.block_on(join_all(ten)));
-        }
-        row(tool, &times);
-    }
-    runtime.block_on(host.shutdown());
+    let rate = |times: &mut [Duration]| commands as f64 / median(times).as_secs_f64();
+    let (ours, theirs) = (rate(&mut ours), rate(&mut theirs));
+    report.compare(
+        "`true` from 64 chats at once, in process",
+        &format!("{ours:.0}/s"),
+        &format!("`xargs -P 64` of `sh -c true`: {theirs:.0}/s"),
+        ours / theirs,
+    );
 }
 
 fn main() {
+    let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
-    let workspace = tempfile::tempdir().expect("there is a place for a workspace");
-    let host = host(&runtime, workspace.path(), Some(spawner()));
-    criterion_part(&runtime, &host);
-    // `cargo test --benches` and `cargo bench -- --test` only want to see that it runs.
-    if std::env::args().any(|argument| argument == "--bench")
-        && !std::env::args().any(|argument| argument == "--test")
-    {
-        in_turns(&runtime, workspace.path());
-        for loops in [0, 1, 3] {
-            beside_loops(&runtime, loops);
-        }
+    let base = tempfile::tempdir().expect("there is a place");
+    let host = started(&runtime, base.path(), Some(spawner()));
+    let warm = timed(&runtime, &host, "execute");
+    println!("the first command took {}", time(warm));
+    if report.chosen("trivial") {
+        trivial(&mut report, &runtime, &host);
+        waits(&mut report, &runtime, &host);
+    }
+    if report.chosen("command") {
+        command(&mut report, &runtime, base.path());
+    }
+    if report.chosen("chats") {
+        chats(&mut report, &runtime, &host);
     }
     runtime.block_on(host.shutdown());
 }

@@ -12,14 +12,22 @@
     reason = "a benchmark prints, fails by panicking, and starts the programs that it compares with"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod hosts;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost_core::{Arguments, CallId, Host, Request};
+use toolhost_core::Host;
+
+use hosts::call;
+use report::{Report, median};
 
 /// A tool, and the program that it is compared with.
 struct Pair {
@@ -27,20 +35,6 @@ struct Pair {
     tool: &'static str,
     arguments: Value,
     program: &'static [&'static str],
-}
-
-async fn call(host: &Host, tool: &str, arguments: &Value) -> Value {
-    let request = Request::new(
-        "bench".parse().expect("it is a chat id"),
-        CallId::random(),
-        tool,
-        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-    );
-    let outcome = host.call(request).await.expect("the host takes the call");
-    assert!(!outcome.is_error(), "{outcome:?}");
-    let reply = outcome.result.as_ref().expect("the tool replies");
-    let json = reply.structured().expect("it replies with JSON").get();
-    serde_json::from_str(json).expect("it is JSON")
 }
 
 fn run(workspace: &Path, program: &[&str]) {
@@ -51,11 +45,6 @@ fn run(workspace: &Path, program: &[&str]) {
         .output()
         .expect("the program is there");
     assert!(output.status.success(), "{program:?}");
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 fn pairs() -> Vec<Pair> {
@@ -110,11 +99,8 @@ fn pairs() -> Vec<Pair> {
 }
 
 fn main() {
-    let rounds = if std::env::args().any(|argument| argument == "--bench") {
-        200
-    } else {
-        1
-    };
+    let mut report = Report::new();
+    let rounds = report.rounds(200);
     let runtime = Runtime::new().expect("there are threads");
     let workspace = tempfile::tempdir().expect("there is a place for a workspace");
     let path = |name: &str| workspace.path().join(name);
@@ -131,23 +117,18 @@ fn main() {
         .expect("the file system has sparse files");
     let builder = Host::builder(workspace.path());
     let host = runtime.block_on(builder.start()).expect("the host starts");
-    println!("{rounds} rounds, in turns; medians:");
     for pair in pairs() {
         let (mut tool, mut program) = (Vec::new(), Vec::new());
         for _ in 0..rounds {
-            let begun = Instant::now();
-            runtime.block_on(call(&host, pair.tool, &pair.arguments));
-            tool.push(begun.elapsed());
+            let time = call(&host, "bench", pair.tool, &pair.arguments);
+            tool.push(runtime.block_on(time));
             let begun = Instant::now();
             run(workspace.path(), pair.program);
             program.push(begun.elapsed());
         }
-        let (tool, program) = (median(tool), median(program));
-        let ratio = tool.as_secs_f64() / program.as_secs_f64();
-        println!(
-            "  {:<36} {tool:>9.1?}  {} {program:>9.1?}  ratio {ratio:.2}",
-            pair.name, pair.program[0]
-        );
+        let measure = format!("`{}`: {}", pair.tool, pair.name);
+        let peer = format!("`{}`", pair.program.join(" "));
+        report.pair(&measure, median(&mut tool), &peer, median(&mut program));
     }
     runtime.block_on(host.shutdown());
 }

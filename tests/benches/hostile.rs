@@ -1,5 +1,5 @@
 //! What hostile guests do to everybody else: `cargo bench --bench hostile`, with the parts `p99`, `loops` and `leak` behind
-//! `--`, names of guests for the first of them, and `--quick` for a tenth of everything.
+//! `--`, and `--quick` for a tenth of everything.
 //!
 //! `p99` compares the calls of a well-behaved tool beside each guest with those alone, in one run. `loops` has 24 guests loop
 //! at once while a client asks for `/healthz`. `leak` calls one tool 100,000 times and looks at memory and descriptors.
@@ -21,10 +21,12 @@ mod guest;
 #[path = "../harness.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod harness;
-#[path = "hostile/measure.rs"]
-mod measure;
 #[path = "hostile/p99.rs"]
 mod p99;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod system;
 
 use std::time::{Duration, Instant};
 
@@ -35,9 +37,8 @@ use toolhost_workspace::files::FilesGrant;
 
 use guest::{guest, options};
 use harness::{Server, Setup, logged, request};
-use measure::{descriptors, kib, milliseconds, slope};
-
-const PARTS: [&str; 3] = ["p99", "loops", "leak"];
+use report::{Report, percentile, time};
+use system::{descriptors, resident};
 
 async fn setup(name: &str) -> Setup {
     Setup::with(|builder| {
@@ -58,7 +59,7 @@ async fn setup(name: &str) -> Setup {
 }
 
 /// 24 guests that loop at once, in three chats, and a client that asks how the host is.
-async fn loops() {
+async fn loops(report: &mut Report) {
     const LOOPS: usize = 24;
     let setup = setup("endless_loop").await;
     let server = Server::start(setup.host.clone()).await;
@@ -99,38 +100,24 @@ async fn loops() {
         .filter_map(|line| line.split_once("guest_time_us="))
         .filter_map(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
     let times: Vec<_> = times.map(|time| time / 1000).collect();
-    let worst = |times: &mut Vec<Duration>| milliseconds(measure::percentile(times, 100));
-    println!("\n{LOOPS} guests that loop at once:\n");
-    println!("| what | value |");
-    println!("|---|---|");
-    println!(
-        "| /healthz alone, slowest of {}, ms | {} |",
-        alone.len(),
-        worst(&mut alone)
+    let most = times.iter().max().copied().unwrap_or_default();
+    let last = ends.iter().max().copied().unwrap_or_default();
+    report.compare(
+        &format!("`/healthz` beside {LOOPS} guests that loop, p99"),
+        &time(percentile(&mut beside, 99)),
+        &format!("alone: {}", time(percentile(&mut alone, 99))),
+        percentile(&mut beside, 99).as_secs_f64() / percentile(&mut alone, 99).as_secs_f64(),
     );
-    println!(
-        "| /healthz beside them, p99, ms | {} |",
-        milliseconds(measure::percentile(&mut beside, 99))
+    report.value(
+        &format!("{LOOPS} guests that loop at once, all stopped"),
+        format!("after {most} ms of guest time each, {}", time(last)),
     );
-    println!(
-        "| /healthz beside them, slowest of {}, ms | {} |",
-        beside.len(),
-        worst(&mut beside)
-    );
-    println!(
-        "| all have ended after, s | {:.1} |",
-        ends.iter().max().expect("there are some").as_secs_f64()
-    );
-    println!("| guest time of each, ms | {times:?} |");
     server.stop().await;
 }
 
 /// Many calls of one plugin, 8 at a time.
-async fn leak(count: usize) {
+async fn leak(report: &mut Report, count: usize) {
     let setup = setup("well_behaved").await;
-    println!("\n{count} calls of one plugin:\n");
-    println!("| calls | RSS, KiB | descriptors |");
-    println!("|---|---|---|");
     let mut points = Vec::new();
     for tenth in 1..=10 {
         for _ in 0..count / 80 {
@@ -139,49 +126,45 @@ async fn leak(count: usize) {
                 assert!(!outcome.expect("the host takes the call").is_error());
             }
         }
-        let (calls, resident) = (count / 10 * tenth, kib("VmRSS"));
-        println!("| {calls} | {resident} | {} |", descriptors());
-        points.push((calls as f64, resident as f64 * 1024.0));
+        points.push(((count / 10 * tenth) as f64, resident() as f64 * 1024.0));
     }
-    println!(
-        "\nSlope from 20 % on: {:.2} bytes per call.",
-        slope(&points[1..])
+    report.value(
+        &format!("{count} calls of one plugin, memory more per call"),
+        format!(
+            "{:.2} bytes; {} descriptors",
+            slope(&points[1..]),
+            descriptors()
+        ),
     );
     setup.host.shutdown().await;
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only wants to see that it runs.
-    let smoke = !arguments.iter().any(|argument| argument == "--bench")
-        || arguments.iter().any(|argument| argument == "--test");
-    let quick = smoke || arguments.iter().any(|argument| argument == "--quick");
-    let words: Vec<_> = arguments
+/// The slope of the line that fits points best.
+fn slope(points: &[(f64, f64)]) -> f64 {
+    let count = points.len() as f64;
+    let mean = |value: fn(&(f64, f64)) -> f64| points.iter().map(value).sum::<f64>() / count;
+    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
+    let covariance: f64 = points
         .iter()
-        .filter(|argument| !argument.starts_with('-'))
-        .cloned()
-        .collect();
-    let (parts, mut names): (Vec<_>, Vec<_>) = words
-        .into_iter()
-        .partition(|word| PARTS.contains(&word.as_str()));
-    if smoke && names.is_empty() {
-        names.push("trap".into());
-    }
-    let chosen = |part: &str| parts.is_empty() || parts.iter().any(|chosen| chosen == part);
+        .map(|point| (point.0 - x) * (point.1 - y))
+        .sum();
+    let variance: f64 = points.iter().map(|point| (point.0 - x).powi(2)).sum();
+    covariance / variance
+}
+
+fn main() {
+    let mut report = Report::new();
     let runtime = tokio::runtime::Runtime::new().expect("there are threads");
     runtime.block_on(async {
-        if chosen("p99") {
-            p99::run(
-                Duration::from_millis(if quick { 300 } else { 3000 }),
-                &names,
-            )
-            .await;
+        if report.chosen("p99") {
+            p99::run(&mut report).await;
         }
-        if chosen("loops") && !smoke {
-            loops().await;
+        if report.chosen("loops") && !report.quick {
+            loops(&mut report).await;
         }
-        if chosen("leak") {
-            leak(if quick { 2000 } else { 100_000 }).await;
+        if report.chosen("leak") {
+            let count = report.rounds(100_000);
+            leak(&mut report, count).await;
         }
     });
 }

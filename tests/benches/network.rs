@@ -22,9 +22,8 @@ mod guest;
 #[path = "../harness.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod harness;
-#[path = "hostile/measure.rs"]
-#[allow(dead_code, reason = "another benchmark uses the rest")]
-mod measure;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -39,7 +38,7 @@ use toolhost_http::{Listener, Tls};
 use toolhost_server::serve;
 
 use harness::{Setup, TOKEN};
-use measure::{milliseconds, percentile};
+use report::{Report, percentile, time};
 
 /// More than idle connections: those that are closed come back at once, as fast as this machine can. It is shown, and not counted.
 const STORM: &str = "storm";
@@ -221,16 +220,8 @@ fn tls(directory: &std::path::Path) -> Tls {
 }
 
 fn main() {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    // `cargo test --benches` only wants to see that it runs.
-    let smoke = !arguments.iter().any(|argument| argument == "--bench")
-        || arguments.iter().any(|argument| argument == "--test");
-    let quick = smoke || arguments.iter().any(|argument| argument == "--quick");
-    let names: Vec<_> = arguments
-        .iter()
-        .filter(|argument| !argument.starts_with('-'))
-        .collect();
-    let time = Duration::from_millis(if quick { 500 } else { 5000 });
+    let mut report = Report::new();
+    let window = Duration::from_millis(if report.quick { 500 } else { 5000 });
     let runtime = Runtime::new().expect("there are threads");
     let directory = tempfile::tempdir().expect("a directory");
     let (plain, encrypted, _setup) = runtime.block_on(async {
@@ -257,39 +248,19 @@ fn main() {
         (one, other, setup)
     });
     let url = format!("http://{plain}");
-    let mut bad = 0;
-    let mut row = |name: &str, alone: Option<&[Duration; 3]>, mut times: Times| {
-        let p99 = times.of.each_mut().map(|times| percentile(times, 99));
-        let against = alone.unwrap_or(&p99);
-        let mut cells = Vec::new();
-        for (time, alone) in p99.iter().zip(against) {
-            let ratio = time.as_secs_f64() / alone.as_secs_f64();
-            let good = ratio <= 2.0 || *time <= *alone + Duration::from_millis(25);
-            bad += usize::from(!good && name != STORM);
-            let mark = if good { "" } else { " !" };
-            cells.push(format!("{} | {ratio:.2}{mark}", milliseconds(*time)));
-        }
-        bad += if name == STORM { 0 } else { times.failed };
-        let count: usize = times.of.iter().map(Vec::len).sum();
-        let failed = times.failed;
-        println!("| {name} | {count} | {failed} | {} |", cells.join(" | "));
-        p99
-    };
-    println!("Another client; `!`: more than twice as long, and more than 25 ms longer.\n");
-    println!(
-        "| beside | requests | failed | list, kept: p99, ms | ratio | list, new: p99, ms | ratio | call: p99, ms | ratio |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|");
-    // A first round that nobody sees, so that everything is warm.
-    runtime.block_on(work(&url, time / 5));
-    let alone = row("nobody", None, runtime.block_on(work(&url, time)));
+    // A first round that is not counted, so that everything is warm.
+    runtime.block_on(work(&url, window / 5));
+    let p99 = |mut times: Times| times.of.each_mut().map(|times| percentile(times, 99));
+    let alone = p99(runtime.block_on(work(&url, window)));
     let attackers = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
         .enable_all()
         .build()
         .expect("a thread");
+    let mut worst = [(Duration::ZERO, ""); 3];
+    let mut failed = 0;
     for (name, count, kind) in ATTACKERS {
-        if !names.is_empty() && !names.iter().any(|chosen| *chosen == name) {
+        if !report.chosen(name) {
             continue;
         }
         let address = if name == "handshake" {
@@ -299,18 +270,30 @@ fn main() {
         };
         let attacking = attackers.spawn(attack(kind, count, address));
         // Until they are all there.
-        std::thread::sleep(time / 5);
-        row(name, Some(&alone), runtime.block_on(work(&url, time)));
+        std::thread::sleep(window / 5);
+        let times = runtime.block_on(work(&url, window));
         attacking.abort();
         _ = attackers.block_on(attacking);
+        println!("{name}: {} failed", times.failed);
+        if name != STORM {
+            failed += times.failed;
+            let all = p99(times).into_iter().zip(&mut worst);
+            all.for_each(|(p99, worst)| *worst = (*worst).max((p99, name)));
+        }
     }
     attackers.shutdown_background();
     runtime.shutdown_background();
-    println!(
-        "\n{}",
-        match bad {
-            0 => "The goal is met.",
-            _ => "The goal is not met.",
-        }
-    );
+    let kinds = [
+        "a list, connection kept",
+        "a list, new connection",
+        "a trivial call",
+    ];
+    for ((kind, alone), (p99, name)) in kinds.iter().zip(alone).zip(worst) {
+        report.compare(
+            &format!("{kind}, HTTP, beside a hostile client, p99, the worst of 10"),
+            &format!("{} (`{name}`), {failed} failed", time(p99)),
+            &format!("alone: {}", time(alone)),
+            p99.as_secs_f64() / alone.as_secs_f64(),
+        );
+    }
 }

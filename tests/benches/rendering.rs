@@ -5,6 +5,7 @@
 //! measured is a look at an ended process (`process_output` without a wait), in turns with a look at one that printed nothing.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
@@ -12,17 +13,22 @@
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod hosts;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+
 use std::path::Path;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost_core::{Arguments, CallId, Host, Outcome, Request};
-use toolhost_local::process::{Config, Spawner};
+use toolhost_core::Host;
+use toolhost_local::process::Config;
 use toolhost_view::{CAP, Windows, render};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_toolhost");
+use hosts::{call, request, spawner};
+use report::{Report, median};
 
 /// Kinds of output, and commands that print about 200 kB of each.
 const OUTPUTS: [(&str, &str); 5] = [
@@ -42,18 +48,9 @@ const OUTPUTS: [(&str, &str); 5] = [
     ("one line", "seq -s ' ' 40000 | tr -d '\\n'"),
 ];
 
-async fn call(host: &Host, tool: &str, arguments: &Value) -> Arc<Outcome> {
-    let request = Request::new(
-        "bench".parse().expect("it is a chat id"),
-        CallId::random(),
-        tool,
-        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-    );
-    host.call(request).await.expect("the host takes the call")
-}
-
 async fn json_of(host: &Host, tool: &str, arguments: &Value) -> Value {
-    let outcome = call(host, tool, arguments).await;
+    let request = request("bench", tool, arguments);
+    let outcome = host.call(request).await.expect("the host takes the call");
     let reply = outcome.result.as_ref().expect("the tool replies");
     let json = reply.structured().expect("it replies with JSON").get();
     let json: Value = serde_json::from_str(json).expect("it is JSON");
@@ -61,17 +58,8 @@ async fn json_of(host: &Host, tool: &str, arguments: &Value) -> Value {
     json
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort();
-    times.get(times.len() / 2).copied().unwrap_or_default()
-}
-
 /// The windows of what a command prints.
 fn windows(workspace: &Path, command: &str) -> (Vec<u8>, Vec<u8>, u64) {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a benchmark compares with what it does itself"
-    )]
     let output = std::process::Command::new("sh")
         .args(["-c", command])
         .current_dir(workspace)
@@ -85,17 +73,12 @@ fn windows(workspace: &Path, command: &str) -> (Vec<u8>, Vec<u8>, u64) {
 }
 
 fn main() {
-    let rounds = if std::env::args().any(|argument| argument == "--bench") {
-        500
-    } else {
-        1
-    };
+    let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
     let workspace = tempfile::tempdir().expect("there is a place for a workspace");
     let host = runtime.block_on(async {
         let mut config = Config::new(workspace.path());
-        let spawner = Spawner::start_without_cgroup(Path::new(PROGRAM));
-        config.spawner = Some(spawner.expect("the spawner starts"));
+        config.spawner = Some(spawner());
         let builder = Host::builder(workspace.path()).processes(config);
         builder.start().await.expect("the host starts")
     });
@@ -116,29 +99,25 @@ fn main() {
             Vec::new(),
         ));
     }
-    for _ in 0..rounds {
+    for _ in 0..report.rounds(500) {
         for (_, look, (head, tail, total), guest, native) in &mut looks {
-            let begun = Instant::now();
-            runtime.block_on(call(&host, "process_output", look));
-            guest.push(begun.elapsed());
+            guest.push(runtime.block_on(call(&host, "bench", "process_output", look)));
             let begun = Instant::now();
             let total = *total;
             std::hint::black_box(render(Windows { head, tail, total }, CAP));
             native.push(begun.elapsed());
         }
     }
-    println!("{rounds} looks at each output, measured in turns; medians:");
     let mut nothing = Duration::ZERO;
-    for (name, _, (_, _, total), guest, native) in looks {
-        let (guest, native) = (median(guest), median(native));
+    for (name, _, (_, _, total), mut guest, mut native) in looks {
+        let (guest, native) = (median(&mut guest), median(&mut native));
         if total == 0 {
             nothing = guest;
+            continue;
         }
+        let measure = format!("rendering {name}, {} kB, for a model", total / 1000);
         let more = guest.saturating_sub(nothing);
-        let ratio = more.as_secs_f64() / native.as_secs_f64();
-        println!(
-            "  {name:<22} {total:>7} bytes  call {guest:>9.1?}  more than for nothing {more:>9.1?}  natively {native:>9.1?}  ratio {ratio:.1}"
-        );
+        report.pair(&measure, more, "natively", native);
     }
     runtime.block_on(host.shutdown());
 }

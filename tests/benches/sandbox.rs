@@ -3,29 +3,32 @@
 //! Hosts whose commands have a sandbox or none are measured in turns, so that a machine that becomes slower does so for all.
 
 #![allow(
+    clippy::disallowed_methods,
     clippy::expect_used,
     clippy::panic,
     clippy::print_stdout,
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod hosts;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use toolhost_core::{Arguments, CallId, Host, Request};
-use toolhost_local::process::{Config, Spawner};
+use toolhost_core::Host;
+use toolhost_local::process::Config;
 use toolhost_sandbox::{Mode, Network, Policy};
+
+use hosts::{call, spawner};
+use report::{Report, median};
 
 /// How many calls of a host are measured before it is the turn of the next.
 const IN_A_ROW: usize = 20;
-
-/// How many turns are measured.
-const TURNS: usize = 50;
-
-/// How many chats make their first command, to see what a sandbox costs to make.
-const CHATS: usize = 50;
 
 struct Measured {
     name: &'static str,
@@ -35,9 +38,8 @@ struct Measured {
 }
 
 async fn start(name: &'static str, workspace: &Path, sandbox: Policy) -> Measured {
-    let program = Path::new(env!("CARGO_BIN_EXE_toolhost"));
     let config = Config {
-        spawner: Some(Spawner::start_without_cgroup(program).expect("the spawner starts")),
+        spawner: Some(spawner()),
         sandbox,
         ..Config::new(workspace)
     };
@@ -50,48 +52,26 @@ async fn start(name: &'static str, workspace: &Path, sandbox: Policy) -> Measure
     }
 }
 
-/// Runs `true` and returns how long that took.
-async fn timed(host: &Host, chat: &str) -> Duration {
-    let arguments = json!({ "command": "true" }).to_string();
-    let request = Request::new(
-        chat.parse().expect("it is a chat id"),
-        CallId::random(),
-        "execute",
-        Arguments::parse(&arguments).expect("they are arguments"),
-    );
-    let begun = Instant::now();
-    let outcome = host.call(request).await.expect("the host takes the call");
-    let time = begun.elapsed();
-    assert!(!outcome.is_error(), "{outcome:?}");
-    time
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort_unstable();
-    *times.get(times.len() / 2).expect("there are some")
-}
-
-async fn measure(hosts: &mut [Measured]) {
-    for chat in 0..CHATS {
+async fn measure(report: &Report, hosts: &mut [Measured]) {
+    let command = json!({ "command": "true" });
+    for chat in 0..report.rounds(50) {
         for one in &mut *hosts {
-            let time = timed(&one.host, &format!("first-{chat}")).await;
+            let time = call(&one.host, &format!("first-{chat}"), "execute", &command).await;
             one.first.push(time);
         }
     }
-    for _ in 0..TURNS {
+    for _ in 0..report.rounds(50) {
         for one in &mut *hosts {
             for _ in 0..IN_A_ROW {
-                one.next.push(timed(&one.host, "bench").await);
+                one.next
+                    .push(call(&one.host, "bench", "execute", &command).await);
             }
         }
     }
 }
 
 fn main() {
-    // `cargo test --benches` only wants to see that it compiles.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
+    let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
     runtime.block_on(async {
         let base = tempfile::tempdir().expect("there is a place");
@@ -120,18 +100,16 @@ fn main() {
             )
             .await,
         ];
-        measure(&mut hosts).await;
-        println!("`execute true`: medians of {CHATS} first calls of chats, and of {TURNS} turns of {IN_A_ROW} calls:");
-        let mut base = None;
-        for one in &mut hosts {
-            let (first, next) = (median(&mut one.first), median(&mut one.next));
-            let (base_first, base_next) = *base.get_or_insert((first, next));
-            println!(
-                "  {:<38} first {first:>7.1?} ({:4.2})   next {next:>7.1?} ({:4.2})",
-                one.name,
-                first.as_secs_f64() / base_first.as_secs_f64(),
-                next.as_secs_f64() / base_next.as_secs_f64(),
-            );
+        measure(&report, &mut hosts).await;
+        let mut measured = hosts
+            .iter_mut()
+            .map(|one| (one.name, median(&mut one.first), median(&mut one.next)));
+        let (_, base_first, base_next) = measured.next().expect("there is one without a sandbox");
+        for (name, first, next) in measured {
+            let first_measure = format!("`execute true`, sandbox {name}, the first call of a chat");
+            report.pair(&first_measure, first, "no sandbox", base_first);
+            let measure = format!("`execute true`, sandbox {name}, later calls");
+            report.pair(&measure, next, "no sandbox", base_next);
         }
         for one in &hosts {
             one.host.shutdown().await;

@@ -1,18 +1,23 @@
-//! The costs of the store: a call, a start with many ids, a list, and many threads. Run with `cargo bench -p toolhost-store`; a number
-//! behind `--` is how many ids the start has.
+//! The costs of the store: a call, a start with many ids, and lists. Run with `cargo bench -p toolhost-store`.
 #![allow(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    clippy::panic,
     clippy::unwrap_used,
     clippy::print_stdout,
     reason = "a benchmark prints its figures, and a failure ends it"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use report::{Report, median, time};
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
-    Begun, CallQuery, CallState, Cancellation, ChatQuery, Durability, EndedCall, NewCall, Sqlite,
-    Store, StoreFile,
+    Begun, CallQuery, CallState, Cancellation, Durability, EndedCall, NewCall, Sqlite, Store,
 };
 
 /// How many calls are measured at a time.
@@ -61,94 +66,28 @@ async fn run(store: &Sqlite, chat: u64, number: u64) {
     store.end(ended(call(chat, number))).await.unwrap();
 }
 
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.swap_remove(times.len() / 2)
-}
-
-/// Returns the median time of a call and that of one whose beginning is not stored.
-async fn cost(store: &Sqlite, from: u64) -> (Duration, Duration) {
-    let (mut both, mut ends) = (Vec::new(), Vec::new());
-    for number in 0..CALLS {
-        let started = Instant::now();
-        run(store, number % 8, from + number).await;
-        both.push(started.elapsed());
-        let started = Instant::now();
-        store
-            .end(ended(call(number % 8, from + CALLS + number)))
-            .await
-            .unwrap();
-        ends.push(started.elapsed());
-    }
-    (median(both), median(ends))
-}
-
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS"))
-        .unwrap();
-    line.split_whitespace()
-        .nth(1)
-        .unwrap()
-        .parse::<u64>()
-        .unwrap()
-        / 1024
-}
-
-async fn costs(name: &str, store: &Sqlite, from: u64) {
-    let (mut both, mut ends) = (Vec::new(), Vec::new());
-    let started = Instant::now();
+/// Returns the mean time of a call in the store.
+async fn cost(store: &Sqlite, from: u64) -> Duration {
+    let mut times = Vec::new();
     for run in 0..RUNS {
-        let (one, other) = cost(store, from + 2 * run * CALLS).await;
-        both.push(one);
-        ends.push(other);
+        let started = Instant::now();
+        for number in 0..CALLS {
+            self::run(store, number % 8, from + run * CALLS + number).await;
+        }
+        times.push(started.elapsed() / u32::try_from(CALLS).unwrap());
     }
-    let mean = started.elapsed() / u32::try_from(RUNS * CALLS).unwrap();
-    println!(
-        "{name}: look up, begin and end {:?}, end alone {:?}, mean of all three {mean:?}",
-        median(both),
-        median(ends)
-    );
+    median(&mut times)
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let many: u64 = std::env::args()
-        .filter_map(|word| word.parse().ok())
-        .next()
-        .unwrap_or(2_200_000);
-    let base = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or("/tmp".into())).unwrap();
+    let mut report = Report::new();
+    let many = report.rounds(2_200_000) as u64;
+    let base = tempfile::tempdir().unwrap();
     let state = StateDir::open(&base.path().join("state")).unwrap();
     let store = Sqlite::open(&state, Durability::Host).unwrap();
-    costs("empty", &store, 0).await;
-
+    let empty = cost(&store, 0).await;
     let store = Arc::new(store);
-    for threads in [1, 16] {
-        let started = Instant::now();
-        let tasks = (0..threads).map(|task| {
-            let store = Arc::clone(&store);
-            tokio::spawn(async move {
-                for number in 0..CALLS {
-                    run(
-                        &store,
-                        task,
-                        (1 << 40) + (threads << 32) + (task << 24) + number,
-                    )
-                    .await;
-                }
-            })
-        });
-        for task in tasks.collect::<Vec<_>>() {
-            task.await.unwrap();
-        }
-        let each =
-            threads * CALLS * 1_000_000 / u64::try_from(started.elapsed().as_micros()).unwrap();
-        println!("{threads} tasks: {each} calls/s, {:?}", store.counts());
-    }
-
-    let started = Instant::now();
     let tasks = (0..64).map(|task| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -175,26 +114,24 @@ async fn main() {
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    println!(
-        "{many} tombstones: stored in {:?}, {} MiB",
-        started.elapsed(),
-        store.counts().bytes >> 20
+    report.pair(
+        &format!("a call in the store beside {many} tombstones: look up, begin, end"),
+        cost(&store, 1 << 50).await,
+        "in an empty store",
+        empty,
     );
-    costs("with them", &store, 1 << 50).await;
     drop(store);
+    let mut starts = Vec::new();
     for _ in 0..3 {
-        let (before, started) = (resident(), Instant::now());
+        let started = Instant::now();
         let store = Sqlite::open(&state, Durability::Host).unwrap();
         store.interrupt().await.unwrap();
-        println!(
-            "start: {:?}, {} MiB more",
-            started.elapsed(),
-            resident().saturating_sub(before)
-        );
+        starts.push(started.elapsed());
     }
+    let start = time(median(&mut starts));
+    report.value(&format!("opening a store with {many} tombstones"), start);
     let store = Arc::new(Sqlite::open(&state, Durability::Host).unwrap());
     let million = many.min(1_000_000);
-    let started = Instant::now();
     let tasks = (0..64).map(|task| {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
@@ -206,11 +143,6 @@ async fn main() {
     for task in tasks.collect::<Vec<_>>() {
         task.await.unwrap();
     }
-    println!(
-        "{million} calls of one chat: stored in {:?}, {} MiB",
-        started.elapsed(),
-        store.counts().bytes >> 20
-    );
     let of_chat = || CallQuery::of_chat("chat-5".parse().unwrap(), 50);
     let of_all = || CallQuery {
         chat: None,
@@ -224,21 +156,12 @@ async fn main() {
         states: Some([CallState::Failed].into()),
         ..query
     };
+    let mut lists = Vec::new();
     for (name, query, found) in [
-        ("50 calls of a chat", of_chat(), 50),
-        ("50 calls of all chats", of_all(), 50),
-        (
-            "a page without a failed call of a chat",
-            failed(of_chat()),
-            0,
-        ),
-        (
-            "a page without a failed call of all chats",
-            failed(of_all()),
-            0,
-        ),
-        ("a page without a text of a chat", nowhere(of_chat()), 0),
-        ("a page without a text of all chats", nowhere(of_all()), 0),
+        ("of a chat", of_chat(), 50),
+        ("of all chats", of_all(), 50),
+        ("that lacks a failed call", failed(of_all()), 0),
+        ("that lacks a text", nowhere(of_all()), 0),
     ] {
         let mut times = Vec::new();
         for _ in 0..25 {
@@ -247,29 +170,8 @@ async fn main() {
             times.push(started.elapsed());
             assert_eq!(page.calls.len(), found, "{name}");
         }
-        println!("{name}: {:?}", median(times));
+        lists.push(format!("{} {name}", time(median(&mut times))));
     }
-    let mut chats = Vec::new();
-    for _ in 0..25 {
-        let query = ChatQuery {
-            limit: 50,
-            ..ChatQuery::default()
-        };
-        let started = Instant::now();
-        let page = store.chats(query).await.unwrap();
-        chats.push(started.elapsed());
-        assert_eq!(page.chats.len(), 50.min(many as usize));
-    }
-    println!("50 chats: {:?}", median(chats));
-    println!("resident: {} MiB", resident());
-    if std::env::var_os("BENCH_CHECK").is_some() {
-        let started = Instant::now();
-        let file = StoreFile::open(&state, false).unwrap().unwrap();
-        let problems = file.check().unwrap();
-        println!(
-            "check: {:?}, {} problems",
-            started.elapsed(),
-            problems.len()
-        );
-    }
+    let measure = format!("a page of 50 from {million} calls");
+    report.value(&measure, lists.join("; "));
 }

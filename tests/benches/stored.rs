@@ -1,7 +1,7 @@
 //! The cost of keeping calls and processes in a store: `cargo bench -p toolhost --bench stored`.
 //!
 //! Hosts are measured in turns, so that a machine that becomes slower does so for all: one with a store that forgets everything at once,
-//! and one for each durability. A number behind `--` is how many calls are then made to see whether the memory grows.
+//! and one for each durability.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -13,23 +13,29 @@
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use the rest")]
 mod connection;
 #[path = "stored/forgetful.rs"]
 mod forgetful;
 #[path = "../guest.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod guest;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod hosts;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod report;
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::runtime::Runtime;
 use toolhost_call::call::Durability;
-use toolhost_core::{Arguments, CallId, Host, Request};
+use toolhost_core::{CallId, Host};
 use toolhost_http::Listener;
 use toolhost_http::access::{Access, Token};
-use toolhost_local::process::{Config, Spawner};
+use toolhost_local::process::Config;
 use toolhost_plugin::Limits;
 use toolhost_server::serve;
 use toolhost_state::state_dir::StateDir;
@@ -38,6 +44,8 @@ use toolhost_store::HostState;
 use connection::{Connection, TOKEN};
 use forgetful::Forgetful;
 use guest::{guest, limited};
+use hosts::{call, spawner};
+use report::{Report, median};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -46,17 +54,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// How many calls of a host are measured before it is the turn of the next. A server is seldom asked just once.
 const IN_A_ROW: usize = 20;
 
-/// How many turns are measured.
-const TURNS: usize = 50;
-
 /// How many clients call over HTTP at once.
 const CLIENTS: usize = 16;
 
 /// How many calls each of them makes in a turn.
 const CALLS: usize = 250;
 
-/// How many of their turns are measured.
-const TURNS_OF_CLIENTS: usize = 9;
+const TRIVIAL: &str = r#"{"tool":"t","arguments":{}}"#;
 
 struct Measured {
     name: &'static str,
@@ -70,8 +74,7 @@ struct Measured {
 
 async fn start(name: &'static str, workspace: &Path, state: HostState) -> Measured {
     let mut config = Config::new(workspace);
-    let program = Path::new(env!("CARGO_BIN_EXE_toolhost"));
-    config.spawner = Some(Spawner::start_without_cgroup(program).expect("the spawner starts"));
+    config.spawner = Some(spawner());
     let builder = Host::builder(workspace)
         .processes(config)
         .durability(state.durability())
@@ -102,23 +105,6 @@ async fn start(name: &'static str, workspace: &Path, state: HostState) -> Measur
     }
 }
 
-async fn call(host: &Host, chat: &str, tool: &str, arguments: &Value) {
-    let request = Request::new(
-        chat.parse().expect("it is a chat id"),
-        CallId::random(),
-        tool,
-        Arguments::parse(&arguments.to_string()).expect("they are arguments"),
-    );
-    let outcome = host.call(request).await.expect("the host takes the call");
-    assert!(!outcome.is_error(), "{outcome:?}");
-}
-
-async fn timed(host: &Host, tool: &str, arguments: &Value) -> Duration {
-    let begun = Instant::now();
-    call(host, "bench", tool, arguments).await;
-    begun.elapsed()
-}
-
 /// Returns how many calls a second many clients together make.
 fn rate(address: &str, calls: usize) -> f64 {
     let begun = Instant::now();
@@ -127,7 +113,9 @@ fn rate(address: &str, calls: usize) -> f64 {
             scope.spawn(move || {
                 let mut connection = Connection::open(address);
                 for _ in 0..calls {
-                    connection.call(&format!("bench-{client}"), CallId::random().as_str());
+                    // Ids of clients are in no order. Reversed, an id begins with its random digits.
+                    let id: String = CallId::random().as_str().chars().rev().collect();
+                    connection.call(&format!("bench-{client}"), &id, TRIVIAL);
                 }
             });
         }
@@ -135,78 +123,54 @@ fn rate(address: &str, calls: usize) -> f64 {
     (CLIENTS * calls) as f64 / begun.elapsed().as_secs_f64()
 }
 
-fn median<T: PartialOrd + Copy>(values: &[T]) -> T {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(|one, other| one.partial_cmp(other).expect("they are numbers"));
-    *sorted.get(sorted.len() / 2).expect("there are some")
-}
-
-/// Returns the resident memory of this process in MiB.
-fn resident() -> f64 {
-    let pages = std::fs::read_to_string("/proc/self/statm").expect("there is /proc");
-    let resident = pages.split(' ').nth(1).expect("it is the second number");
-    resident.parse::<f64>().expect("it is a number") * 4096.0 / f64::from(1 << 20)
-}
-
-async fn measure(hosts: &mut [Measured]) {
+async fn measure(report: &Report, hosts: &mut [Measured]) {
     let command = json!({ "command": "true" });
-    for _ in 0..TURNS {
+    for _ in 0..report.rounds(50) {
         for one in &mut *hosts {
             for _ in 0..IN_A_ROW {
-                one.trivial.push(timed(&one.host, "t", &json!({})).await);
+                let time = call(&one.host, "bench", "t", &json!({})).await;
+                one.trivial.push(time);
             }
         }
         for one in &mut *hosts {
             for _ in 0..IN_A_ROW {
-                one.execute
-                    .push(timed(&one.host, "execute", &command).await);
+                let time = call(&one.host, "bench", "execute", &command).await;
+                one.execute.push(time);
             }
         }
     }
-    for _ in 0..TURNS_OF_CLIENTS {
+    for _ in 0..report.rounds(9) {
         for one in &mut *hosts {
             one.rates.push(rate(&one.address, CALLS));
         }
     }
 }
 
-fn print(hosts: &[Measured]) {
-    println!(
-        "medians of {TURNS} turns of {IN_A_ROW} calls, and of {TURNS_OF_CLIENTS} turns of {CLIENTS} connections:"
-    );
-    let [base, ..] = hosts else { return };
-    for one in hosts {
-        let (trivial, execute) = (median(&one.trivial), median(&one.execute));
-        let more = trivial.as_secs_f64() - median(&base.trivial).as_secs_f64();
-        println!(
-            "  {:<22} trivial {trivial:>8.1?} ({:+6.1} us)   execute true {execute:>8.1?} ({:+5.1} %)   {:>6.0} calls/s ({:+5.1} %)",
+fn rows(report: &mut Report, hosts: &mut [Measured]) {
+    let mut measured = hosts.iter_mut().map(|one| {
+        one.rates.sort_by(f64::total_cmp);
+        let rate = one.rates.get(one.rates.len() / 2).copied();
+        let rate = rate.expect("there are some");
+        (
             one.name,
-            more * 1e6,
-            (execute.as_secs_f64() / median(&base.execute).as_secs_f64() - 1.0) * 100.0,
-            median(&one.rates),
-            (median(&one.rates) / median(&base.rates) - 1.0) * 100.0,
-        );
-    }
-}
-
-/// Makes many calls and prints how the memory grows.
-fn grow(address: &str, calls: usize) {
-    let (before, begun) = (resident(), Instant::now());
-    for tenth in 1..=10 {
-        rate(address, calls / 10 / CLIENTS);
-        let (made, more) = (tenth * calls / 10, resident() - before);
-        println!(
-            "  after {made} calls: {more:+.1} MiB, {:.0?}",
-            begun.elapsed()
-        );
+            median(&mut one.trivial),
+            median(&mut one.execute),
+            rate,
+        )
+    });
+    let (_, trivial, execute, rate) = measured.next().expect("there is one without a store");
+    for (name, one, command, calls) in measured {
+        let row = |what: &str| format!("{what}, {name}");
+        report.pair(&row("a trivial call"), one, "without a store", trivial);
+        report.pair(&row("`execute true`"), command, "without a store", execute);
+        let peer = format!("without a store: {rate:.0}/s");
+        let measure = row(&format!("trivial calls, HTTP, {CLIENTS} connections"));
+        report.compare(&measure, &format!("{calls:.0}/s"), &peer, calls / rate);
     }
 }
 
 fn main() {
-    // `cargo test --benches` only wants to see that it compiles.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
+    let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
     runtime.block_on(async {
         let base = tempfile::tempdir().expect("there is a place");
@@ -230,13 +194,8 @@ fn main() {
             )
             .await,
         ];
-        measure(&mut hosts).await;
-        print(&hosts);
-        let calls = std::env::args().find_map(|argument| argument.parse().ok());
-        if let (Some(calls), [_, kept, _]) = (calls, &hosts) {
-            println!("memory, {:.1} MiB before:", resident());
-            grow(&kept.address, calls);
-        }
+        measure(&report, &mut hosts).await;
+        rows(&mut report, &mut hosts);
         for one in &hosts {
             one.host.shutdown().await;
         }

@@ -237,3 +237,53 @@ fn long_output_is_not_promised_to_be_kept() {
     assert_eq!(reply["truncated"]["saved"], false, "{reply}");
     assert_eq!(reply.get("background_process_id"), None, "{reply}");
 }
+
+#[test]
+fn a_call_loads_no_plugin_after_the_one_with_its_tool() {
+    let workspace = tempfile::tempdir().unwrap();
+    std::fs::write(workspace.path().join("a"), "hello").unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let audit = state.path().join("audit");
+    let trail = audit.join("audit.jsonl");
+    let loaded = |tool: &str, arguments: &str, config: &[&str]| {
+        let output = toolhost(workspace.path())
+            .args(config)
+            .args(["call", tool, arguments, "--audit-dir"])
+            .arg(&audit)
+            .output()
+            .unwrap();
+        let lines = std::fs::read_to_string(&trail).unwrap();
+        std::fs::remove_file(&trail).unwrap();
+        let events = lines
+            .lines()
+            .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let plugins = events.filter(|event| event["event"] == "plugin");
+        let names: Vec<_> = plugins
+            .map(|event| event["plugin"].as_str().unwrap().to_owned())
+            .collect();
+        (output, names)
+    };
+    let command = r#"{"command":"true"}"#;
+    let (output, names) = loaded("execute", command, &[]);
+    assert_eq!(
+        (output.status.code(), names),
+        (Some(0), vec!["shell".into()])
+    );
+    let all = ["shell".to_owned(), "files".into()];
+    let (output, names) = loaded("read_file", r#"{"path":"a"}"#, &[]);
+    assert_eq!((output.status.code(), &*names), (Some(0), &all[..]));
+    // The error names the tools of all plugins.
+    let (output, names) = loaded("none", "{}", &[]);
+    assert_eq!(names, all);
+    let error = text(&output.stderr);
+    assert!(
+        error.contains("execute") && error.contains("read_file"),
+        "{error}"
+    );
+    // A setting can take the tool away.
+    let config = state.path().join("toolhost.toml");
+    std::fs::write(&config, "[plugins.shell]\nenabled = false\n").unwrap();
+    let config = ["--config", config.to_str().unwrap()];
+    let (output, names) = loaded("execute", command, &config);
+    assert_eq!((output.status.code(), names), (Some(2), all.to_vec()));
+}

@@ -29,11 +29,11 @@ fn a_command_lists_only_what_concerns_it() {
     for (command, others) in [
         (
             &["token"][..],
-            &["--workspace", "--state-dir", "--config", "--log "][..],
+            &["--workspace ", "--state-dir", "--config", "--log "][..],
         ),
-        (&["tools"], &["--workspace", "--max-live"]),
-        (&["config", "check"], &["--workspace", "--max-live"]),
-        (&["plugin", "list"], &["--workspace", "--max-live"]),
+        (&["tools"], &["--workspace ", "--max-live"]),
+        (&["config", "check"], &["--workspace ", "--max-live"]),
+        (&["plugin", "list"], &["--workspace ", "--max-live"]),
     ] {
         let help = help(command);
         for other in others {
@@ -41,6 +41,32 @@ fn a_command_lists_only_what_concerns_it() {
         }
     }
     insta::assert_snapshot!(help(&["token"]));
+}
+
+#[test]
+fn commands_for_authors_say_what_they_make_and_their_exit_codes() {
+    for command in ["new", "build", "test", "wit"] {
+        let help = help(&["plugin", command]);
+        // Lines are cut at the width of the terminal.
+        let words: Vec<_> = help.split_whitespace().collect();
+        assert!(
+            words.join(" ").contains("Exit codes: 0"),
+            "{command}: {help}"
+        );
+        insta::assert_snapshot!(format!("plugin_{command}"), help);
+    }
+    insta::assert_snapshot!("plugin", help(&["plugin"]));
+    for command in ["dev", "run"] {
+        let help = help(&["plugin", command]);
+        for listed in [
+            "Examples:",
+            "--workspace <DIR>",
+            "--grant <GRANT>",
+            "Exit codes: 0",
+        ] {
+            assert!(help.contains(listed), "{command}: {listed}: {help}");
+        }
+    }
 }
 
 /// Every flag, variable and default of the programs that read the configuration is in its documentation.

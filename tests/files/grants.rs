@@ -69,7 +69,7 @@ async fn the_state_directory_is_closed() {
         .unwrap();
     assert!(state.join("cache.key").exists());
     let workspace = base;
-    let setup = Setup { host, workspace };
+    let setup = Setup::of(host, workspace);
     for path in ["state/cache.key", "state", "state/cache"] {
         let text = setup.read(path).await.unwrap_err();
         assert_eq!(

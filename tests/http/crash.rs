@@ -2,6 +2,7 @@
 
 mod disks;
 mod hosts;
+mod keep;
 
 use nix::sys::signal::Signal;
 use tokio::sync::watch;

@@ -44,7 +44,7 @@ async fn calls(setup: &Setup) {
     let relative = reply(setup, "parse_url", json!({ "url": "../api" })).await;
     assert_eq!(relative["href"], "https://example.org/api");
     let message = invalid(setup, "parse_url", json!({})).await;
-    assert_eq!(message, "url is required, and must be a string");
+    assert_eq!(message, "invalid arguments: missing field `url`");
     let message = invalid(setup, "parse_url", json!({ "url": "http://[" })).await;
     assert!(message.starts_with("url is no URL"), "{message}");
     let message = invalid(setup, "pick", json!({ "items": ["a"], "count": 2 })).await;

@@ -88,7 +88,7 @@ FAILED   example of add  should fail: it should report an error, and does not
     insta::assert_snapshot!(lines(Reply::Error("no\u{1b}[2J"), &good), @r#"FAILED   example of add  good: it reports an error: no\u{1b}[2J"#);
     insta::assert_snapshot!(lines(Reply::Invalid("never"), &good), @"FAILED   example of add  good: it failed: never");
     // An example cannot promise that the tool breaks.
-    insta::assert_snapshot!(lines(Reply::Trap, &[("trap", "{}", true)]), @"FAILED   example of add  trap: it failed: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
+    insta::assert_snapshot!(lines(Reply::Trap, &[("trap", "{}", true)]), @"FAILED   example of add  trap: it failed: the tool is broken: wasm trap: wasm `unreachable` instruction executed, in function 1 at 0xb6");
 }
 
 #[test]

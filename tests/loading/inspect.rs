@@ -108,8 +108,30 @@ To use it:
 
 [plugins.adder_2]
 component = "DIR/Adder-2.wasm"
-sha256 = "SHA256"
 "#);
+}
+
+/// The section can be pasted anywhere, and survives the next build unless a pin is asked for.
+#[test]
+fn the_configuration_works_in_every_directory() {
+    let component = Component::new("adder.wasm", &full());
+    let configuration = |arguments: &[&str]| {
+        let output = plugin(component.directory.path(), "inspect")
+            .args(["adder.wasm", "--format", "json"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        shown["configuration"].as_str().unwrap().to_owned()
+    };
+    let path = component.directory.path().join("adder.wasm");
+    let plain = format!("[plugins.adder]\ncomponent = {path:?}\n");
+    assert_eq!(configuration(&[]), plain);
+    let pin = Digest::of(&full());
+    assert_eq!(
+        configuration(&["--pin"]),
+        format!("{plain}sha256 = \"{pin}\"\n")
+    );
 }
 
 #[test]
@@ -151,7 +173,6 @@ To use it:
 
 [plugins.shelly]
 component = "DIR/curious.wasm"
-sha256 = "SHA256"
 grants = { processes = "own" }
 "#);
 }

@@ -110,12 +110,12 @@ async fn a_plugin_that_does_not_list_its_tools_says_why() {
     );
     assert!(error_of.len() < 700, "{} bytes", error_of.len());
     let trap = error(&guest("trap_in_list_tools")).await.to_string();
-    insta::assert_snapshot!(trap, @"the plugin did not list its tools: the tool is broken: wasm trap: wasm `unreachable` instruction executed");
+    insta::assert_snapshot!(trap, @"the plugin did not list its tools: the tool is broken: wasm trap: wasm `unreachable` instruction executed, in function 1 at 0xae");
     let limits = Limits {
         guest_time: Duration::from_millis(100),
         ..Limits::default()
     };
     let options = limited("x", limits);
     let looping = Plugin::load(engine(), &guest("loop_in_list_tools"), options).await;
-    insta::assert_snapshot!(looping.unwrap_err(), @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
+    insta::assert_snapshot!(looping.unwrap_err(), @r#"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached, in function 1 at 0xae; if it needs more, put `limits = { guest_time = "300ms" }` into [plugins.x]"#);
 }

@@ -21,9 +21,9 @@ async fn importing(imports: &[&str]) -> String {
 async fn other_worlds_are_named() {
     insta::assert_snapshot!(exporting(&["wasi:cli/run@0.2.3"]).await, @"the component exports wasi:cli/run@0.2.3: it is a program, not a plugin; build it against a world of toolhost:plugin, which exports toolhost:plugin/tools@0.1.0");
     insta::assert_snapshot!(exporting(&["wasi:http/incoming-handler@0.2.3"]).await, @"the component exports wasi:http/incoming-handler@0.2.3: it answers HTTP requests, and is no plugin; build it against a world of toolhost:plugin, which exports toolhost:plugin/tools@0.1.0");
-    insta::assert_snapshot!(exporting(&["example:a/b@1.0.0", "example:a/c"]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports example:a/b@1.0.0, example:a/c; build it against a world of toolhost:plugin");
-    insta::assert_snapshot!(exporting(&[]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports nothing; build it against a world of toolhost:plugin");
-    insta::assert_snapshot!(exporting(&["toolhost:plugin/tools"]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports toolhost:plugin/tools; build it against a world of toolhost:plugin");
+    insta::assert_snapshot!(exporting(&["example:a/b@1.0.0", "example:a/c"]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports example:a/b@1.0.0, example:a/c; in Rust name its tools in `toolhost_sdk::export_tools!`, in other languages build it against a world of toolhost:plugin");
+    insta::assert_snapshot!(exporting(&[]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports nothing; in Rust name its tools in `toolhost_sdk::export_tools!`, in other languages build it against a world of toolhost:plugin");
+    insta::assert_snapshot!(exporting(&["toolhost:plugin/tools"]).await, @"the component does not export toolhost:plugin/tools@0.1.0, so it is no plugin: it exports toolhost:plugin/tools; in Rust name its tools in `toolhost_sdk::export_tools!`, in other languages build it against a world of toolhost:plugin");
 }
 
 #[tokio::test]

@@ -89,6 +89,8 @@ async fn a_request_goes_where_it_was_granted_and_nowhere_else() {
         "the plugin was not granted requests to http://{denied}: add \"http://{denied}\" to its grant `http`"
     );
     assert!(log.contains(&expected), "{log}");
+    // A body that the guest still writes is not cut off: else it would take the denial for a lost connection.
+    assert_eq!(reply(&setup, &format!("w{denied}")).await, "error 15");
     assert!(other.is_untouched());
 }
 

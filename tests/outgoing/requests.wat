@@ -1,12 +1,15 @@
 ;; Sends requests over http to the authority in its arguments, {"a":"<how><authority>"}, and replies with the body, or with
 ;; "error " and the number and text of the error code. How: g once; l until there is an error; t the same, and then traps;
-;; h with a header `Host` of its own.
+;; h with a header `Host` of its own; w once, with a body that it begins to write when the response, or an error, is there.
 (import "wasi:http/types@0.2.0" "[constructor]fields" (func $fields (result i32)))
 (import "wasi:http/types@0.2.0" "[method]fields.append" (func $append (param i32 i32 i32 i32 i32 i32)))
 (import "wasi:http/types@0.2.0" "[constructor]outgoing-request" (func $request (param i32) (result i32)))
 (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-scheme" (func $scheme (param i32 i32 i32 i32 i32) (result i32)))
 (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-authority" (func $authority (param i32 i32 i32 i32) (result i32)))
 (import "wasi:http/types@0.2.0" "[method]outgoing-request.set-path-with-query" (func $path (param i32 i32 i32 i32) (result i32)))
+(import "wasi:http/types@0.2.0" "[method]outgoing-request.body" (func $open-body (param i32 i32)))
+(import "wasi:http/types@0.2.0" "[method]outgoing-body.write" (func $open-stream (param i32 i32)))
+(import "wasi:io/streams@0.2.0" "[method]output-stream.check-write" (func $check-write (param i32 i32)))
 (import "wasi:http/outgoing-handler@0.2.0" "handle" (func $handle (param i32 i32 i32 i32)))
 (import "wasi:http/types@0.2.0" "[method]future-incoming-response.subscribe" (func $subscribe (param i32) (result i32)))
 (import "wasi:http/types@0.2.0" "[method]future-incoming-response.get" (func $get (param i32 i32)))
@@ -23,10 +26,12 @@
 (data (i32.const 1024) "/path?token=secret")
 (data (i32.const 1100) "Host")
 (data (i32.const 1110) "evil.example")
+(data (i32.const 1130) "closed")
 (data (i32.const 3000) "error 00 ")
 (global $text (mut i32) (i32.const 0))
 (global $length (mut i32) (i32.const 0))
 (global $own-host (mut i32) (i32.const 0))
+(global $writes (mut i32) (i32.const 0))
 
 ;; Makes a text of the error code at an address, and returns 1.
 (func $error (param $at i32) (result i32)
@@ -47,7 +52,7 @@
 ;; Sends one request. Returns 0 if the whole response came, and leaves its text.
 (func $fetch (param $a i32) (param $n i32) (result i32)
   (local $request i32) (local $future i32) (local $pollable i32) (local $response i32) (local $body i32) (local $stream i32)
-  (local $headers i32)
+  (local $headers i32) (local $upload i32)
   (local.set $headers (call $fields))
   (if (global.get $own-host)
     (then
@@ -61,12 +66,25 @@
       (i32.store8 (i32.const 2048) (i32.const 19))
       (return (call $error (i32.const 2048)))))
   (drop (call $path (local.get $request) (i32.const 1) (i32.const 1024) (i32.const 18)))
+  (if (global.get $writes)
+    (then
+      (call $open-body (local.get $request) (i32.const 2200))
+      (call $open-stream (i32.load (i32.const 2204)) (i32.const 2200))
+      (local.set $upload (i32.load (i32.const 2204)))))
   (call $handle (local.get $request) (i32.const 0) (i32.const 0) (i32.const 2048))
   (if (i32.load8_u (i32.const 2048)) (then (return (call $error (i32.const 2056)))))
   (local.set $future (i32.load (i32.const 2056)))
   (local.set $pollable (call $subscribe (local.get $future)))
   (call $block (local.get $pollable))
   (call $drop-pollable (local.get $pollable))
+  (if (global.get $writes)
+    (then
+      (call $check-write (local.get $upload) (i32.const 2200))
+      (if (i32.load8_u (i32.const 2200))
+        (then
+          (global.set $text (i32.const 1130))
+          (global.set $length (i32.const 6))
+          (return (i32.const 1))))))
   (call $get (local.get $future) (i32.const 2048))
   (call $drop-future (local.get $future))
   (if (i32.load8_u (i32.const 2064)) (then (return (call $error (i32.const 2072)))))
@@ -100,6 +118,7 @@
   (local.set $a (i32.add (local.get $arguments) (i32.const 7)))
   (local.set $n (i32.sub (local.get $size) (i32.const 9)))
   (global.set $own-host (i32.eq (local.get $how) (i32.const 104)))
+  (global.set $writes (i32.eq (local.get $how) (i32.const 119)))
   (loop $again
     (if (i32.eqz (call $fetch (local.get $a) (local.get $n)))
       (then

@@ -1,5 +1,7 @@
 //! What a configuration grants, sets and limits.
 
+use std::task::Poll;
+
 use super::*;
 use crate::harness::file;
 use toolhost_core::PluginSet;
@@ -22,6 +24,25 @@ async fn what_does_not_load_is_listed_and_the_others_work() {
     assert!(error.contains("toolhost:plugin/processes"), "{error}");
     let error = state(&setup.host, "gone").error.unwrap();
     assert!(error.contains("gone.wasm cannot be read"), "{error}");
+}
+
+/// Loading one of many plugins can take half a minute; an operator who looks meanwhile sees that the others are still to come.
+#[tokio::test]
+async fn what_is_not_loaded_yet_is_listed() {
+    let text = "[plugins.first]\ncomponent = 'a.wasm'\n[plugins.second]\ncomponent = 'a.wasm'\n";
+    let configured = Configured::new(text);
+    configured.write("a.wasm", greeting("works"));
+    let setup = Configured::new("").host().await;
+    let set = configured.read().plugins().unwrap();
+    let mut applying = std::pin::pin!(setup.host.apply(set));
+    let polled = std::future::poll_fn(|context| Poll::Ready(applying.as_mut().poll(context)));
+    assert!(polled.await.is_pending());
+    is(&setup.host, "first", PluginState::Loading);
+    is(&setup.host, "second", PluginState::Loading);
+    assert_eq!(state(&setup.host, "second").error, None);
+    applying.await;
+    is(&setup.host, "first", PluginState::Active);
+    is(&setup.host, "second", PluginState::Active);
 }
 
 #[tokio::test]
@@ -117,10 +138,7 @@ async fn files_of_some_directories_alone() {
         .files(FilesGrant::None)
         .state_dir(harness::shared_state("state"))
         .configured(set);
-    let setup = Setup {
-        host: host.start().await.unwrap(),
-        workspace,
-    };
+    let setup = Setup::of(host.start().await.unwrap(), workspace);
     let read = async |path: &str| {
         let outcome = setup.outcome("read_file", json!({ "path": path })).await;
         serde_json::to_string(outcome.as_ref()).unwrap()

@@ -129,3 +129,22 @@ async fn serve_takes_a_configuration_and_follows_it() {
         until("a moment passes", || Some(())).await;
     }
 }
+
+/// An operator who starts a server reads the end of what it says.
+#[test]
+fn a_plugin_that_does_not_load_is_the_last_line_of_a_start() {
+    let configured = Configured::new("[plugins.bad]\ncomponent = 'bad.wasm'\n");
+    configured.write("bad.wasm", "no component");
+    let mut command = server(configured.directory.path());
+    command
+        .args(["--log", "error", "--config"])
+        .arg(configured.path("toolhost.toml"));
+    command.arg("serve").env("TOOLHOST_TOKEN", TOKEN);
+    let mut serving = Serving::of(command);
+    serving.signal(nix::sys::signal::Signal::SIGTERM);
+    let rest = serving.rest();
+    let said = format!("{}{rest}", serving.stderr);
+    let last = said.lines().last().unwrap();
+    let expected = "toolhost: the plugin bad does not load: this is not a WebAssembly component";
+    assert!(last.starts_with(expected), "{said}");
+}

@@ -3,7 +3,7 @@
 use serde_json::json;
 use toolhost_plugin::Limits;
 
-use super::contained::{Attack, End, GUEST_TIME, contained};
+use super::contained::{Attack, End, contained};
 
 /// With the id of a process in hand: in the chat of the process it is opened, in another one there is no such process, and
 /// none at all.
@@ -36,5 +36,5 @@ async fn chat_spy() {
 
 #[tokio::test]
 async fn id_guesser() {
-    contained("id_guesser", GUEST_TIME).await;
+    contained("id_guesser").await;
 }

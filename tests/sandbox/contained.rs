@@ -10,6 +10,7 @@ use toolhost_core::{Options, Outcome};
 use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
+use super::expected;
 use crate::guest::{guest, limited, options};
 use crate::harness::{Setup, call, logged, request};
 
@@ -25,12 +26,6 @@ pub(crate) enum End<'a> {
     /// The guest replies with this text, and has reached nothing.
     Reply(&'a str),
 }
-
-/// The end of most attacks on processors, with limits of [`short`].
-pub(crate) const GUEST_TIME: End<'static> = End::Limit("guest time limit of 100 ms reached");
-
-/// The end of most attacks on memory.
-pub(crate) const MEMORY: End<'static> = End::Limit("memory limit of 64 MiB reached");
 
 /// How late a guest may end, in guest time.
 const LATE: Duration = Duration::from_secs(2);
@@ -54,6 +49,8 @@ fn long() -> Limits {
 /// A host with a hostile guest, and a well-behaved one beside it.
 pub(crate) struct Attack {
     pub(crate) setup: Setup,
+    /// The name of the guest.
+    guest: String,
     /// What it may use.
     limits: Limits,
     /// The name of the hostile plugin, which no other test has.
@@ -83,6 +80,7 @@ impl Attack {
         .await;
         Self {
             setup,
+            guest: name.to_owned(),
             limits,
             plugin,
         }
@@ -96,8 +94,8 @@ impl Attack {
             .unwrap()
     }
 
-    /// Has it attack, and asserts how that ends, what it took, and that both plugins work afterwards.
-    pub(crate) async fn run(&self, end: End<'_>) -> (Arc<Outcome>, String) {
+    /// Has it attack, and asserts that this ends as it must, what it took, and that both plugins work afterwards.
+    pub(crate) async fn run(&self) -> (Arc<Outcome>, String) {
         let mut outcome = None;
         let log = logged(async {
             outcome = Some(self.call("hostile", &json!({})).await);
@@ -105,7 +103,7 @@ impl Attack {
         })
         .await;
         let outcome = outcome.unwrap();
-        end.assert(&outcome);
+        expected::of(&self.guest).assert(&outcome, &self.limits);
         self.within_bounds(&outcome);
         (outcome, self.lines(&log))
     }
@@ -160,23 +158,29 @@ impl End<'_> {
             .expect_err("the guest must not get through");
         assert_eq!(error.kind, kind, "{error}");
         match self {
-            // What is left of it is named as well.
-            Self::Limit(_) => assert!(
-                error.message == text || error.message.starts_with(&format!("{text}; process ")),
-                "{error}"
-            ),
+            // The reason, and what is left of it, are named as well.
+            Self::Limit(_) => {
+                let rest = error.message.strip_prefix(&text);
+                let rest = rest.unwrap_or_else(|| panic!("{error}"));
+                assert!(
+                    rest.is_empty()
+                        || rest.starts_with(": it has ")
+                        || rest.starts_with("; process "),
+                    "{error}"
+                );
+            }
             _ => assert!(error.message.contains(&text), "{error}"),
         }
     }
 }
 
-/// Has a guest attack with default limits but for guest time, and asserts that it ends like this and that the host goes on.
-pub(crate) async fn contained(name: &str, end: End<'_>) {
-    let limits = match end {
-        GUEST_TIME => short(),
-        _ => long(),
+/// Has a guest attack with default limits but for guest time, and asserts that it ends as it must and that the host goes on.
+pub(crate) async fn contained(name: &str) {
+    let limits = match expected::of(name).ends_by("guest_time") {
+        true => short(),
+        false => long(),
     };
-    Attack::new(name, limits).await.run(end).await;
+    Attack::new(name, limits).await.run().await;
 }
 
 /// Has a guest attack that would go on for as long as its deadline, which is set early, for nobody to wait for it.
@@ -185,20 +189,23 @@ pub(crate) async fn ends_at_its_deadline(name: &str) -> Attack {
         deadline: Duration::from_millis(300),
         ..Limits::default()
     };
-    let attack = Attack::new(name, limits).await;
-    let ended = End::Limit("deadline of 300 ms reached");
-    ended.assert(attack.call("hostile", &json!({})).await.as_ref());
+    let attack = Attack::new(name, limits.clone()).await;
+    let ended = attack.call("hostile", &json!({})).await;
+    let expected = expected::of(name);
+    assert!(expected.ends_by("deadline"));
+    expected.assert(&ended, &limits);
     let other = attack.setup.outcome("well_behaved__t", json!({})).await;
     End::Reply("hello").assert(&other);
     attack
 }
 
-/// Loads a guest that must not load, and returns why.
+/// Loads a guest that must not load, asserts that this is for the expected reason, and returns it.
 pub(crate) async fn load_error(name: &str) -> LoadError {
     let engine = Engine::new(None).unwrap();
     let error = Plugin::load(&engine, &guest(name), limited(name, short()))
         .await
         .expect_err("the guest must not load");
+    expected::of(name).assert_refused(&error, &short());
     // The engine is none the worse for it.
     let other = Plugin::load(&engine, &guest("well_behaved"), options("other")).await;
     assert_eq!(other.unwrap().tools().len(), 1);

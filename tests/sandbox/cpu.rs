@@ -6,69 +6,69 @@ use serde_json::json;
 use toolhost_call::tool::ErrorKind;
 use toolhost_plugin::Limits;
 
-use super::contained::{End, GUEST_TIME, contained, load_error};
+use super::contained::{End, contained, load_error};
 use super::host_of;
 use crate::harness::{Server, call, request};
 
 #[tokio::test]
 async fn endless_loop() {
-    contained("endless_loop", GUEST_TIME).await;
+    contained("endless_loop").await;
 }
 
 #[tokio::test]
 async fn float_loop() {
-    contained("float_loop", GUEST_TIME).await;
+    contained("float_loop").await;
 }
 
 #[tokio::test]
 async fn tail_calls() {
-    contained("tail_calls", GUEST_TIME).await;
+    contained("tail_calls").await;
 }
 
 #[tokio::test]
 async fn loop_in_realloc() {
-    contained("loop_in_realloc", GUEST_TIME).await;
+    contained("loop_in_realloc").await;
 }
 
 #[tokio::test]
 async fn loop_in_post_return() {
-    contained("loop_in_post_return", GUEST_TIME).await;
+    contained("loop_in_post_return").await;
 }
 
 #[tokio::test]
 async fn loop_in_destructor() {
-    contained("loop_in_destructor", GUEST_TIME).await;
+    contained("loop_in_destructor").await;
 }
 
 /// One instruction takes as long as some 10,000 others, and does not keep the host from looking at its clock.
 #[tokio::test]
 async fn bulk_memory() {
-    contained("bulk_memory", GUEST_TIME).await;
+    contained("bulk_memory").await;
 }
 
 #[tokio::test]
 async fn bulk_memory_in_a_row() {
-    contained("bulk_memory_in_a_row", GUEST_TIME).await;
+    contained("bulk_memory_in_a_row").await;
 }
 
 #[tokio::test]
 async fn bulk_table() {
-    contained("bulk_table", GUEST_TIME).await;
+    contained("bulk_table").await;
 }
 
 #[tokio::test]
 async fn loop_in_list_tools() {
-    insta::assert_snapshot!(load_error("loop_in_list_tools").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
+    load_error("loop_in_list_tools").await;
 }
 
 #[tokio::test]
 async fn loop_in_start() {
-    insta::assert_snapshot!(load_error("loop_in_start").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
+    load_error("loop_in_start").await;
 }
 
 #[tokio::test]
 async fn loop_in_initialize() {
-    insta::assert_snapshot!(load_error("loop_in_initialize").await, @"the plugin did not list its tools: the tool was stopped: guest time limit of 100 ms reached");
+    load_error("loop_in_initialize").await;
 }
 
 /// The loop runs beside ten calls at a time. How long those take is measured by `cargo bench`, not asserted: here they must all

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolhost_plugin::Limits;
 
-use super::contained::{Attack, End, contained};
+use super::contained::{Attack, contained};
 use super::host_of;
 use crate::harness::logged;
 
@@ -33,7 +33,7 @@ async fn log_flood() {
 #[tokio::test]
 async fn forged_lines() {
     let attack = Attack::new("forged_lines", Limits::default()).await;
-    let (_, lines) = attack.run(End::Reply("hello")).await;
+    let (_, lines) = attack.run().await;
     // Each text is one line, whatever is in it, and says which plugin wrote it.
     assert_eq!(lines.matches("fine\\u{a}2026").count(), 3, "{lines}");
     assert!(
@@ -51,8 +51,7 @@ async fn progress_flood() {
         ..Limits::default()
     };
     let attack = Attack::new("progress_flood", limits).await;
-    let ended = End::Limit("guest time limit of 500 ms reached");
-    let (_, lines) = attack.run(ended).await;
+    let (_, lines) = attack.run().await;
     let written: usize = lines
         .lines()
         .filter(|line| line.contains("progress 1"))
@@ -63,5 +62,5 @@ async fn progress_flood() {
 
 #[tokio::test]
 async fn log_levels() {
-    contained("log_levels", End::Broken("unexpected discriminant")).await;
+    contained("log_levels").await;
 }

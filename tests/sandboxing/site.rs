@@ -102,6 +102,7 @@ impl Ground {
             command.uid(owner).gid(owner);
         }
         command.env_remove("TOOLHOST_SANDBOX_NO_NAMESPACES");
+        command.env_remove("XDG_CACHE_HOME");
         command.env("HOME", self.path("home")).arg(name);
         command.args(flags.iter().map(|flag| self.text(flag)));
         // The toolchains of the user, which are below another home.

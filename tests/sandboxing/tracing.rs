@@ -121,8 +121,10 @@ fn all_refused(site: &Site) {
 /// Loads a plugin anew, whose code is in no cache, until the script has met its compiler.
 async fn compiles(site: &Site, meets: impl Fn(&Site) -> bool) {
     while !meets(site) {
-        for entry in std::fs::read_dir(site.path("state/cache")).unwrap() {
-            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        for cache in ["state/cache", "home/.cache/toolhost/cache"] {
+            for entry in std::fs::read_dir(site.path(cache)).unwrap() {
+                std::fs::remove_file(entry.unwrap().path()).unwrap();
+            }
         }
         let path = "/v1/plugins/p/reload";
         let response = site.request(Method::POST, path).send().await.unwrap();

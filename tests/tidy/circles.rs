@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::sources;
 
 /// The sources of each crate of the host.
-const FOLDERS: [&str; 13] = [
+const FOLDERS: [&str; 14] = [
     "host/state/src/",
     "host/sandbox/src/",
     "host/egress/src/",
@@ -16,6 +16,7 @@ const FOLDERS: [&str; 13] = [
     "host/core/src/",
     "host/http/src/",
     "host/agent/src/",
+    "host/author/src/",
     "host/server/src/",
     "host/service/src/",
     "host/src/",

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -11,74 +11,54 @@ use toolhost_workspace::files::FilesGrant;
 
 use crate::guest::{guest, options};
 use crate::harness::{request, shared_state, spawner};
-use crate::measure::{cpu, forget_peak, kib, milliseconds, percentile};
+use crate::report::{Report, percentile, time};
 
-/// What the p99 may become: twice as much, or this much more.
-const MORE: Duration = Duration::from_millis(25);
-
-/// Prints a row for each guest that loads, or for those that are named.
-pub(crate) async fn run(window: Duration, only: &[String]) {
-    println!(
-        "\nA well-behaved tool while a guest attacks in another chat, in ms; each number is of {window:?}.\n"
-    );
-    println!(
-        "| guest | alone p50 | p99 | beside 1 p50 | p99 | beside 4 p50 | p99 | holds | attacks | CPU s | peak MiB |"
-    );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|");
-    let mut names = guests();
-    names.retain(|name| only.is_empty() || only.contains(name));
-    let mut failed = Vec::new();
-    for name in names {
-        eprintln!("{name} …");
+/// Adds the worst time of a well-behaved tool beside any one guest that loads, and beside four of it.
+pub(crate) async fn run(report: &mut Report) {
+    let window = Duration::from_millis(if report.quick { 50 } else { 1000 });
+    let mut worst = [const { (Duration::ZERO, Duration::ZERO, String::new()) }; 2];
+    let mut loaded = 0;
+    // All of them take their time, if only to be compiled.
+    let step = if report.quick { 20 } else { 1 };
+    for name in guests().into_iter().step_by(step) {
         let workspace = tempfile::tempdir().expect("there is a place for a workspace");
         let host = match builder(workspace.path(), &name).start().await {
             Ok(host) => host,
             Err(StartError::Load { .. }) => continue,
             Err(error) => panic!("{name}: {error}"),
         };
+        loaded += 1;
         // A first call makes everything warm.
         calls(&host, window / 10).await;
-        forget_peak();
-        let resident = kib("VmRSS");
-        let (mut alone, mut beside) = (calls(&host, window).await, Vec::new());
-        let (used, mut attacks) = (cpu(), 0);
+        let mut alone = calls(&host, window).await;
+        let mut beside = Vec::new();
         for at_once in [1, 4] {
             let attack = Attack::start(&host, at_once);
             beside.push(calls(&host, window).await);
-            attacks += attack.stop();
+            attack.stop();
         }
-        let used = cpu() - used;
         // The machine may have become slower meanwhile, for both.
         alone.extend(calls(&host, window).await);
         let base = percentile(&mut alone, 99);
-        let bound = (base * 2).max(base + MORE);
-        let holds = beside
-            .iter_mut()
-            .all(|times| percentile(times, 99) <= bound);
-        let mut row = format!("| {name} ");
-        for times in [&mut alone].into_iter().chain(&mut beside) {
-            let (p50, p99) = (percentile(times, 50), percentile(times, 99));
-            row += &format!("| {} | {} ", milliseconds(p50), milliseconds(p99));
-        }
-        let peak = kib("VmHWM").saturating_sub(resident) >> 10;
-        println!(
-            "{row}| {} | {attacks} | {:.1} | {peak} |",
-            if holds { "yes" } else { "**no**" },
-            used.as_secs_f64()
-        );
-        if !holds {
-            failed.push(name);
+        for (times, worst) in beside.iter_mut().zip(&mut worst) {
+            let p99 = percentile(times, 99);
+            if p99 > worst.0 {
+                *worst = (p99, base, name.clone());
+            }
         }
         host.shutdown().await;
     }
-    println!(
-        "\nBeyond 2x and +25 ms: {}.",
-        if failed.is_empty() {
-            "none".into()
-        } else {
-            failed.join(", ")
-        }
-    );
+    for (count, (p99, alone, name)) in ["one hostile guest", "four hostile guests"]
+        .iter()
+        .zip(worst)
+    {
+        report.compare(
+            &format!("a trivial call of another chat beside {count}, p99, the worst of {loaded}"),
+            &format!("{} (`{name}`)", time(p99)),
+            &format!("alone: {}", time(alone)),
+            p99.as_secs_f64() / alone.as_secs_f64(),
+        );
+    }
 }
 
 /// The names of all guests but the one that is compared with.
@@ -124,39 +104,32 @@ async fn calls(host: &Host, window: Duration) -> Vec<Duration> {
 struct Attack {
     tasks: Vec<tokio::task::JoinHandle<()>>,
     stop: Arc<AtomicBool>,
-    ended: Arc<AtomicUsize>,
 }
 
 impl Attack {
     fn start(host: &Host, at_once: usize) -> Self {
-        let (stop, ended) = (
-            Arc::new(AtomicBool::new(false)),
-            Arc::new(AtomicUsize::new(0)),
-        );
+        let stop = Arc::new(AtomicBool::new(false));
         let tasks = (0..at_once).map(|_| {
-            let (host, stop, ended) = (host.clone(), Arc::clone(&stop), Arc::clone(&ended));
+            let (host, stop) = (host.clone(), Arc::clone(&stop));
             tokio::spawn(async move {
                 while !stop.load(Ordering::Relaxed) {
                     let call = request("hostile", "hostile__t", &json!({}));
                     // Refused, if those that wait take all the places of the chat: then it is the waiting that goes on.
-                    match host.call(call).await {
-                        Ok(_) => ended.fetch_add(1, Ordering::Relaxed),
-                        Err(_) => return,
-                    };
+                    if host.call(call).await.is_err() {
+                        return;
+                    }
                 }
             })
         });
         Self {
             tasks: tasks.collect(),
             stop,
-            ended,
         }
     }
 
-    /// Begins no more of them, and returns how many have ended. Those under way go on until the host ends.
-    fn stop(self) -> usize {
+    /// Begins no more of them. Those under way go on until the host ends.
+    fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.tasks.into_iter().for_each(|task| task.abort());
-        self.ended.load(Ordering::Relaxed)
     }
 }

@@ -2,7 +2,9 @@
 
 import { McpServer } from "@modelcontextprotocol/sdk/server/mcp.js";
 import { StdioServerTransport } from "@modelcontextprotocol/sdk/server/stdio.js";
+import { z } from "zod";
 
 const server = new McpServer({ name: "peer", version: "1" });
-server.registerTool("t", { description: "Says hello." }, () => ({ content: [{ type: "text", text: "hello" }] }));
+const echo = { description: "Returns its text.", inputSchema: { text: z.string() } };
+server.registerTool("echo", echo, ({ text }) => ({ content: [{ type: "text", text }] }));
 await server.connect(new StdioServerTransport());

@@ -6,9 +6,9 @@ server = MCPServer("peer")
 
 
 @server.tool()
-def t() -> str:
-    """Says hello."""
-    return "hello"
+def echo(text: str) -> str:
+    """Returns its text."""
+    return text
 
 
 server.run("stdio")

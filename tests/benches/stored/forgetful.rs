@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
-    Answer, Begun, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, Store, Swept,
+    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
+    ChatQuery, Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session,
+    Store, StoredWorkspace, Swept, Workspaces,
 };
 
 #[derive(Debug)]
@@ -42,6 +44,10 @@ impl Store for Forgetful {
         temporaries() -> Vec<PathBuf> = Vec::new();
         put_session(Session) -> () = ();
         remove_session(String) -> () = ();
+        put_workspace(StoredWorkspace) -> () = ();
+        remove_workspace(WorkspaceName) -> () = ();
+        bind(Binding) -> () = ();
+        workspaces() -> Workspaces = Workspaces::default();
         sessions() -> Vec<Session> = Vec::new();
     }
 

@@ -25,7 +25,7 @@ async fn saving(bytes: u64) -> (Setup, Server) {
         .processes(processes);
     let host = host.start().await.unwrap();
     let server = Server::start(host.clone()).await;
-    (Setup { host, workspace }, server)
+    (Setup::of(host, workspace), server)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

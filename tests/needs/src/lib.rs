@@ -7,8 +7,8 @@ mod machine;
 
 use proc_macro::TokenStream;
 
-/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `program = "git"`,
-/// `client = "python"` or `language = "quickjs"`, with commas in between. It comes before `#[test]`.
+/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `quota = "ext4"`,
+/// `program = "git"`, `client = "python"` or `language = "quickjs"`, with commas in between. It comes before `#[test]`.
 #[proc_macro_attribute]
 pub fn needs(needs: TokenStream, test: TokenStream) -> TokenStream {
     let attribute = match unmet(&needs.to_string()) {
@@ -54,6 +54,10 @@ fn unmet_one(need: &str) -> Result<Option<String>, String> {
             machine::has_access_control_lists(),
             "access control lists where temporary files are".to_owned(),
         ),
+        ("quota", "ext4" | "xfs") => (
+            machine::has_quotas(value),
+            format!("to mount {value} with prjquota"),
+        ),
         ("program", name) if !name.is_empty() => {
             (machine::has_program(name), format!("{name} in PATH"))
         }
@@ -90,7 +94,14 @@ mod tests {
 
     #[test]
     fn an_unknown_need_is_an_error() {
-        for need in ["", "rot", "root = \"x\"", "program", "program = \"\""] {
+        for need in [
+            "",
+            "rot",
+            "root = \"x\"",
+            "program",
+            "program = \"\"",
+            "quota = \"fat\"",
+        ] {
             assert_eq!(
                 unmet(need),
                 Err(format!("there is no need `{}`", need.trim()))

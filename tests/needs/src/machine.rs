@@ -20,6 +20,28 @@ pub(crate) fn can_mount() -> bool {
     is_root() && capabilities.is_some_and(|mask| mask & CAP_SYS_ADMIN != 0) && has_program("mount")
 }
 
+/// Makes a file system of the kind `$0` with the options `$1` in a file, and mounts it. XFS needs 300 MiB.
+const MOUNT_WITH_QUOTAS: &str = "\
+    d=$(mktemp -d) && cd \"$d\" && trap 'rm -f image; rmdir place \"$d\"' EXIT && truncate -s 320M image && mkdir place \
+    && mkfs.$0 -q $1 image && mount -o loop,prjquota image place && umount place";
+
+/// Returns whether this process can mount `ext4` or `xfs` with quotas of projects, which many kernels lack.
+#[expect(clippy::disallowed_methods, reason = "only a mount can tell")]
+pub(crate) fn has_quotas(kind: &str) -> bool {
+    if !can_mount() {
+        return false;
+    }
+    let options = match kind {
+        "ext4" => "-O quota,project -E quotatype=prjquota",
+        _ => "",
+    };
+    let tried = std::process::Command::new("sh")
+        .args(["-c", MOUNT_WITH_QUOTAS, kind, options])
+        .stderr(std::process::Stdio::null())
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
 /// Returns whether this user can make all namespaces that the sandbox of commands has, with a `/proc` of their own.
 #[expect(
     clippy::disallowed_methods,

@@ -1,0 +1,237 @@
+//! Workspaces of agents, over HTTP.
+
+use super::*;
+
+use toolhost_remote::AgentsConfig;
+
+use toolhost_core::Host;
+
+use crate::harness::{elsewhere, shared_state, spawner, without_namespaces};
+
+/// A host with two agents by name, `one` and `two`, each with a directory.
+struct Agents {
+    server: Server,
+    agents: Vec<(Server, TempDir)>,
+    _base: TempDir,
+}
+
+impl Agents {
+    async fn new() -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let (mut agents, mut config) = (Vec::new(), AgentsConfig::default());
+        for name in ["one", "two"] {
+            let root = tempfile::tempdir().unwrap();
+            let local = elsewhere::local(root.path()).await;
+            let server = Server::agent(elsewhere::offer(local)).await;
+            config
+                .named
+                .extend(elsewhere::agents(name, &server.url).named);
+            agents.push((server, root));
+        }
+        config.allowed.push(agents[1].0.url.clone());
+        let host = Host::builder(base.path())
+            .state_dir(shared_state("state"))
+            .spawner(spawner())
+            .sandbox(without_namespaces())
+            .agents(config);
+        let host = host.start().await.unwrap();
+        Self {
+            server: Server::start(host).await,
+            agents,
+            _base: base,
+        }
+    }
+
+    async fn ask(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
+        ask(&self.server, TOKEN, method, path, body).await
+    }
+
+    async fn done(&self, method: Method, path: &str, body: Option<Value>) -> Value {
+        let (status, answer) = self.ask(method, path, body).await;
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+
+    async fn run(&self, chat: &str, call: Value) -> Value {
+        let path = format!("/v1/chats/{chat}/calls");
+        self.done(Method::POST, &path, Some(call)).await
+    }
+}
+
+#[tokio::test]
+async fn the_tools_of_a_chat_are_here_and_its_commands_and_files_there() {
+    let agents = Agents::new().await;
+    let made = agents
+        .done(
+            Method::PUT,
+            "/v1/workspaces/one",
+            Some(json!({ "provider": "agent" })),
+        )
+        .await;
+    assert_eq!(
+        (&made["provider"], &made["state"]),
+        (&json!("agent"), &json!("closed"))
+    );
+    let root = agents.agents[0].1.path().canonicalize().unwrap();
+    let ran = agents
+        .run("a", within("one", "pwd; echo made > file").unwrap())
+        .await;
+    assert_eq!(ran["structured"]["output"], format!("{}\n", root.display()));
+    let read = json!({ "tool": "read_file", "arguments": { "path": "file" } });
+    let read = agents.run("a", read).await;
+    assert!(read.to_string().contains("made"), "{read}");
+
+    // The same name of a chat at another agent, and processes of other clients, are none of this chat.
+    agents
+        .run("b", within("two", "sleep 1000 &").unwrap())
+        .await;
+    let background = json!({ "command": "echo ready; exec sleep 1000", "run_in_background": true });
+    let call = json!({ "tool": "execute", "arguments": background });
+    let started = agents.run("a", call).await;
+    let id = started["structured"]["background_process_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let of_others = json!({ "owner": "b", "command": { "command": "exec sleep 1000" } });
+    let other = agents.agents[0]
+        .0
+        .request(Method::POST, "/api/v0/workspace/start");
+    let other = other.header("toolhost-operations", "1").json(&of_others);
+    assert_eq!(other.send().await.unwrap().status(), 200);
+
+    let all = agents
+        .done(Method::GET, "/v1/processes?running=true", None)
+        .await;
+    let ids: Vec<_> = all["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| &one["id"])
+        .collect();
+    assert!(ids.contains(&&json!(id)), "{all}");
+    let of_a = agents
+        .done(Method::GET, "/v1/chats/a/processes", None)
+        .await;
+    assert!(of_a.to_string().contains(&id), "{of_a}");
+    let of_b = agents
+        .done(Method::GET, "/v1/chats/b/processes", None)
+        .await;
+    assert!(!of_b.to_string().contains("exec sleep 1000"), "{of_b}");
+    let shown = agents.done(Method::GET, "/v1/workspaces/one", None).await;
+    assert_eq!(
+        (&shown["state"], &shown["chats"], &shown["processes"]),
+        (&json!("open"), &json!(1), &json!(1)),
+        "{shown}"
+    );
+
+    let path = "/v1/workspaces/one";
+    let (status, refused) = agents.ask(Method::DELETE, path, None).await;
+    assert_eq!(
+        (status, &refused["code"]),
+        (409, &json!("workspace_in_use")),
+        "{refused}"
+    );
+    let removed = agents
+        .done(Method::DELETE, &format!("{path}?force=true"), None)
+        .await;
+    assert_eq!(removed["ended"][0]["id"], json!(id), "{removed}");
+    let info = json!({ "owner": "a", "id": id });
+    let info = agents.agents[0]
+        .0
+        .request(Method::POST, "/api/v0/workspace/info")
+        .header("toolhost-operations", "1")
+        .json(&info)
+        .send()
+        .await
+        .unwrap();
+    let info: Value = info.json().await.unwrap();
+    assert!(
+        info.to_string().contains("Exited") || info.to_string().contains("NotFound"),
+        "{info}"
+    );
+    assert!(root.join("file").exists(), "the files are the agent's");
+    let (status, gone) = agents
+        .ask(Method::POST, "/v1/chats/a/calls", Some(execute("true")))
+        .await;
+    assert_eq!(
+        (status, &gone["code"]),
+        (404, &json!("unknown_workspace")),
+        "{gone}"
+    );
+}
+
+#[tokio::test]
+async fn a_request_names_an_address_that_the_operator_allows() {
+    let agents = Agents::new().await;
+    let (one, two) = (&agents.agents[0].0.url, &agents.agents[1].0.url);
+    let put = async |name: &str, body: Value| {
+        agents
+            .ask(Method::PUT, &format!("/v1/workspaces/{name}"), Some(body))
+            .await
+    };
+    for (body, status, said) in [
+        (
+            json!({ "provider": "agent", "url": one, "token": TOKEN }),
+            400,
+            "agent_urls",
+        ),
+        (
+            json!({ "provider": "agent", "url": format!("{two}.example"), "token": TOKEN }),
+            400,
+            "agent_urls",
+        ),
+        (json!({ "provider": "agent", "url": two }), 400, "token"),
+        (json!({ "provider": "agent", "token": TOKEN }), 400, "url"),
+        (
+            json!({ "provider": "agent", "url": two, "agent": "one" }),
+            400,
+            "leave one out",
+        ),
+        (
+            json!({ "provider": "agent", "template": "small" }),
+            400,
+            "of directories",
+        ),
+        (json!({ "provider": "directory" }), 422, "root"),
+        (json!({ "provider": "else" }), 400, "there is no provider"),
+    ] {
+        let (answered, text) = put("w", body.clone()).await;
+        assert!(
+            answered == status && text.to_string().contains(said),
+            "{body}: {answered} {text}"
+        );
+    }
+    let (status, made) = put(
+        "w",
+        json!({ "provider": "agent", "url": two, "token": "wrong" }),
+    )
+    .await;
+    assert_eq!(
+        (status, &made["url"], made.get("token")),
+        (200, &json!(two), None),
+        "{made}"
+    );
+    let failed = agents.run("a", within("w", "true").unwrap()).await;
+    assert!(
+        failed["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("does not accept the token"),
+        "{failed}"
+    );
+    let shown = agents.done(Method::GET, "/v1/workspaces/w", None).await;
+    assert_eq!(shown["state"], "failed");
+    assert!(
+        shown["problem"].as_str().unwrap().contains("token"),
+        "{shown}"
+    );
+    // The right token mends it.
+    let (status, _) = put(
+        "w",
+        json!({ "provider": "agent", "url": two, "token": TOKEN }),
+    )
+    .await;
+    assert_eq!(status, 200);
+    let ran = agents.run("a", within("w", "echo hi").unwrap()).await;
+    assert_eq!(ran["structured"]["output"], "hi\n", "{ran}");
+}

@@ -1,0 +1,47 @@
+//! The suites once more, on the workspaces of agents.
+
+use std::process::Stdio;
+
+use super::*;
+
+/// Runs some tests of this program on workspaces of another kind. Returns how many passed.
+async fn passed(kind: &str, arguments: &[&str]) -> usize {
+    let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
+    run.args(arguments)
+        .env(elsewhere::KIND, kind)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    let output = run.output().await.unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success(),
+        "{text}{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let passed = text.lines().filter(|line| line.ends_with(" ... ok"));
+    passed.count()
+}
+
+/// The suite of workspaces, and those of the tools, whose calls run in the default workspace of a host.
+async fn suites(kind: &str) {
+    // Those tests choose their workspaces themselves.
+    let this = ["--skip", "workspace::kinds", "--skip", "workspace::faults"];
+    let of_workspaces = passed(kind, &[&["workspace::"][..], &this].concat()).await;
+    assert!(of_workspaces >= 15, "{of_workspaces}");
+    let of_tools = passed(kind, &["execute::", "files::", "--skip", "agent::"]).await;
+    assert!(of_tools >= 30, "{of_tools}");
+}
+
+#[tokio::test]
+async fn an_agent_does_what_this_machine_does() {
+    if !elsewhere::is_elsewhere() {
+        suites("agent").await;
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_connects_does_it_as_well() {
+    if !elsewhere::is_elsewhere() {
+        suites("dialled").await;
+    }
+}
