@@ -3,6 +3,7 @@
 mod csrf;
 mod login;
 mod now;
+mod operators;
 
 use reqwest::header::{COOKIE, SET_COOKIE};
 use reqwest::redirect::Policy;

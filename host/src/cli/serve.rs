@@ -19,7 +19,7 @@ use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
 
-use super::{Common, config_tokens, host, plugins};
+use super::{Common, config_tokens, doctor, host, plugins};
 use crate::config::{self, Config};
 
 /// Command lines to copy.
@@ -96,6 +96,9 @@ pub(super) async fn run(
     plan.never.extend(options.clients.private_files());
     // The configuration is followed until this is dropped.
     let mut watcher = None;
+    let policy = options.host.processes.sandbox()?;
+    let (spawner, state) = (prepared.spawner.clone(), common.state_dir());
+    let checks = move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref());
     let start = async || {
         let events = events::Limits {
             readers: 2 * usize::from(options.event_readers),
@@ -116,10 +119,12 @@ pub(super) async fn run(
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;
-        let parts = ServerParts::from(host).with_mcp(McpOptions {
-            max_wait: options.mcp_max_wait,
-            ..McpOptions::default()
-        });
+        let parts = ServerParts::from(host)
+            .with_mcp(McpOptions {
+                max_wait: options.mcp_max_wait,
+                ..McpOptions::default()
+            })
+            .with_checks(checks);
         Ok(Tools(match options.agent_api {
             true => parts.with_agent(),
             false => parts,
