@@ -7,7 +7,6 @@ mod agents;
 mod checks;
 mod mcp;
 mod metrics;
-mod now;
 mod openapi;
 mod parts;
 mod unknown;
@@ -103,6 +102,6 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
         .layer(Extension(parts.checks.clone()))
-        .layer(Extension(now::Now::new(parts.host.clone())))
+        .layer(Extension(v1::Now::new(parts.host.clone())))
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
 }

@@ -13,6 +13,7 @@ mod events;
 mod events_of_all;
 mod health;
 mod json_body;
+mod now;
 mod pages;
 mod paths;
 mod plugins;
@@ -22,8 +23,8 @@ mod workspaces;
 
 use utoipa_axum::router::OpenApiRouter;
 
-pub(super) use all_processes::described;
 pub use calls::{ListedCall, ListedState};
+pub(super) use now::Now;
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
 use toolhost_core::Host;

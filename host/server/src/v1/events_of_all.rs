@@ -6,7 +6,6 @@ use axum::response::Response;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::now::{Now, wire};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::event_stream;
@@ -14,6 +13,7 @@ use toolhost_http::limits::RequestPermit;
 use toolhost_http::problem::{Kind, Problem};
 
 use super::events::TRY_AGAIN;
+use super::now::{Now, wire};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(get))

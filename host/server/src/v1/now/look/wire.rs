@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::v1::described;
+use crate::v1::all_processes::described;
 use toolhost_core::{CallNow, ProcessNow};
 use toolhost_http::process_values;
 use toolhost_http::time::milliseconds;
