@@ -66,6 +66,9 @@ mod approval;
 /// Plugins in other languages than Rust.
 mod languages;
 
+/// The documents for authors: their code, and their tables.
+mod documents;
+
 /// The contract: documented, and kept by the embedded tools.
 mod contract;
 

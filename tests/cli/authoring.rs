@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::*;
 
 /// Returns the variables with which cargo finds the toolchain and the crates of whoever runs the tests, and asks no network.
-pub(super) fn toolchain() -> Vec<(&'static str, std::ffi::OsString)> {
+pub(crate) fn toolchain() -> Vec<(&'static str, std::ffi::OsString)> {
     let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authors");
     let mut variables = vec![

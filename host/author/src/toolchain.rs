@@ -20,7 +20,7 @@ use crate::{Language, Manifest};
 pub struct Build<'a> {
     /// The folder of the plugin.
     pub folder: &'a Path,
-    /// What the folder says about the plugin.
+    /// The manifest of the plugin.
     pub manifest: &'a Manifest,
     /// Whether the component keeps the names and lines that traps show, and is built fast rather than small.
     pub debug: bool,
@@ -72,7 +72,7 @@ pub enum BuildError {
     /// A file cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was attempted, as a verb.
+        /// The operation that was attempted, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ impl Build<'_> {
         };
         let below = component.parent().unwrap_or(self.folder);
         std::fs::create_dir_all(below).map_err(|error| file("make", below, error))?;
-        // Whoever reads the component meanwhile must find a whole one.
+        // A program that reads the component meanwhile must find a whole one.
         let partial = component.with_extension("wasm.partial");
         std::fs::copy(&made, &partial).map_err(|error| file("copy", &made, error))?;
         std::fs::rename(&partial, &component)
@@ -149,7 +149,7 @@ impl Build<'_> {
         }
     }
 
-    /// Returns the folder of what building makes.
+    /// Returns the folder for the results of a build.
     fn made(&self) -> PathBuf {
         self.folder.join("build")
     }

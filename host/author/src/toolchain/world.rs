@@ -1,4 +1,4 @@
-//! The world of a plugin whose language links by names: what the contract offers, and what the plugin asks for.
+//! The world of a plugin whose language links by names: the interfaces of the contract that the plugin asks for.
 
 use std::path::PathBuf;
 
