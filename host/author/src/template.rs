@@ -161,7 +161,11 @@ impl Template {
     fn has(&self, flag: &str) -> bool {
         match flag {
             "grants" => !self.with.is_empty(),
+            "plain" => !self.with.contains("http"),
             "script" => matches!(self.language, Language::JavaScript | Language::TypeScript),
+            // QuickJS is small, and sends no requests.
+            "quickjs" => self.has("script") && self.has("plain"),
+            "starlingmonkey" => self.has("script") && !self.has("plain"),
             "packaged" => matches!(
                 self.language,
                 Language::Python | Language::JavaScript | Language::TypeScript
