@@ -83,6 +83,21 @@ fn an_example_that_is_not_there_is_named_before_anything_is_written() {
 }
 
 #[test]
+fn a_name_that_the_language_cannot_have_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = Template {
+        name: "class".into(),
+        ..template(Language::Python, &[])
+    };
+    let error = class.write(&folder.path().join("new")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"class\" cannot be the name of a plugin in python: it is a keyword of the language; choose another, such as class_tool"
+    );
+    assert!(!folder.path().join("new").exists());
+}
+
+#[test]
 fn a_script_that_sends_requests_has_the_engine_that_can() {
     for (with, engine, other) in [
         (&["files"][..], "\"componentize-qjs\"", "jco"),
