@@ -1,6 +1,6 @@
 //! The command line, as a user runs it.
 
-mod authoring;
+pub(crate) mod authoring;
 mod call;
 mod check;
 mod configuration;
