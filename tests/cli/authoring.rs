@@ -7,6 +7,7 @@ mod missing;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use toolhost_needs::needs;
 
 use super::*;
 
@@ -141,6 +142,20 @@ fn a_plugin_in_rust_from_an_empty_folder_to_a_call() {
         ),
         "{failed}"
     );
+}
+
+/// The most bytes of a plugin with one tool, which `wasm-opt` makes smaller by a sixth.
+const SMALL: usize = 60 * 1024;
+
+#[needs(program = "wasm-opt")]
+#[test]
+fn a_component_is_optimised() {
+    let author = Author::makes("small_count", &[]);
+    let built = author.succeeds(&["plugin", "build", "small_count"]);
+    let component = std::fs::read(author.path("small_count/build/small_count.wasm")).unwrap();
+    assert!(component.len() <= SMALL, "{built}");
+    let tested = author.succeeds(&["plugin", "test", "small_count", "--no-build", "--cases"]);
+    assert_eq!(tested, CASES);
 }
 
 #[test]
