@@ -1,5 +1,6 @@
 //! The way of an author from an empty folder to a tool, without a network and in a home directory with nothing in it.
 
+mod cost;
 mod dev;
 mod languages;
 mod missing;
