@@ -22,13 +22,14 @@ const GUESTS: [(&str, &str); 3] = [
 ];
 
 /// Guests that are built as plugins of other authors are, in which nothing is worth its size. The size of one has a test.
-const SMALL: [(&str, &str); 2] = [
+const SMALL: [(&str, &str); 3] = [
     ("toolhost-fetch-title", "FETCH_TITLE_COMPONENT"),
+    ("toolhost-table", "TABLE_COMPONENT"),
     ("toolhost-word-count", "WORD_COUNT_COMPONENT"),
 ];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 11] = [
     "build.rs",
     "../conformance",
     "../edit",
@@ -36,6 +37,7 @@ const SOURCES: [&str; 10] = [
     "../files",
     "../sdk",
     "../shell",
+    "../table",
     "../view",
     "../../Cargo.toml",
     "../../Cargo.lock",

@@ -24,3 +24,8 @@ pub const WORD_COUNT: &[u8] = include_bytes!(env!("WORD_COUNT_COMPONENT"));
 ///
 /// It needs the grant `http`.
 pub const FETCH_TITLE: &[u8] = include_bytes!(env!("FETCH_TITLE_COMPONENT"));
+
+/// The component of the tools that plugins in all languages have for one table of tests. It is for tests, as [`CONFORMANCE`] is.
+///
+/// It needs the grants `processes`, `files` and `http`.
+pub const TABLE: &[u8] = include_bytes!(env!("TABLE_COMPONENT"));

@@ -5,15 +5,17 @@ mod go;
 mod python;
 mod rust;
 mod script;
+mod shrink;
 mod world;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bindings::BindingsError;
-use crate::embedded::WriteError;
+use crate::embedded::{self, WriteError};
 use crate::program::{Program, ProgramError, find};
 use crate::{Language, Manifest};
+pub use shrink::without_names;
 
 /// A plugin that is to be built.
 #[derive(Debug)]
@@ -122,9 +124,17 @@ impl Build<'_> {
         };
         let below = component.parent().unwrap_or(self.folder);
         std::fs::create_dir_all(below).map_err(|error| file("make", below, error))?;
+        let bytes = std::fs::read(&made).map_err(|error| file("read", &made, error))?;
+        let bytes = match (self.debug, self.manifest.language) {
+            (true, _) => bytes,
+            (false, Language::Rust) => {
+                shrink::optimized(self, shrink::without_names(&bytes)).await?
+            }
+            (false, _) => shrink::without_names(&bytes),
+        };
         // A program that reads the component meanwhile must find a whole one.
         let partial = component.with_extension("wasm.partial");
-        std::fs::copy(&made, &partial).map_err(|error| file("copy", &made, error))?;
+        embedded::write(&partial, &bytes)?;
         std::fs::rename(&partial, &component)
             .map_err(|error| file("replace", &component, error))?;
         Ok(component)

@@ -10,11 +10,13 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 
 use super::{Common, exit_code, host, plugins, print, remote};
 use toolhost_call::call::{Actor, Arguments, MAX_ARGUMENTS, Outcome, Request};
 use toolhost_call::tool::Content;
 use toolhost_core::{CallError, Host};
+use toolhost_plugin::Cause;
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_service::{logging, stderr};
@@ -83,7 +85,8 @@ pub(super) async fn run(
     let is_here = !options.remote.is_named();
     let request = request(options.tool, &text, options.chat, options.call, is_here)?;
     let Some(server) = options.remote.server()? else {
-        return run_here(common, options.host, request, &prepared, options.output).await;
+        let output = options.output;
+        return run_here(common, options.host, request, &prepared, output, None).await;
     };
     match call_server(&server, &request).await? {
         Some(outcome) => options.output.print(&outcome, &[]),
@@ -116,19 +119,24 @@ pub(super) fn request(
     })
 }
 
-/// Runs a call in this process, prints its reply, and returns the exit code.
+/// Runs a call in this process, prints its reply, and returns the exit code. `failures` receives the cause if the guest failed.
 pub(super) async fn run_here(
     common: &Common,
     mut options: host::Options,
     request: Request,
     prepared: &Prepared,
     output: Output,
+    failures: Option<UnboundedSender<Cause>>,
 ) -> anyhow::Result<ExitCode> {
     options.processes.protect_by_default();
     let plan = options.plan(common)?;
     let plugins = options.plugins.chosen(plan.plugins.clone());
     let host = plan.start(plugins, prepared, None, |builder| {
         let builder = builder.for_call(request.chat.clone(), request.tool.clone());
+        let builder = match &failures {
+            Some(failures) => builder.failures(failures.clone()),
+            None => builder,
+        };
         match options.plugins.is_alone() {
             true => builder.without_shell().files(FilesGrant::None),
             false => builder,

@@ -3,6 +3,7 @@
 mod attack;
 mod build;
 mod cases;
+mod cause;
 mod check;
 mod dev;
 mod folder;

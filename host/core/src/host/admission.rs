@@ -54,8 +54,14 @@ impl Host {
                         cancelled,
                         events: inner.events.clone(),
                     };
-                    let called = route.plugin.call(admitted, &route.tool, request, context);
-                    called.await
+                    let plugin = &route.plugin;
+                    let called = plugin.call_with_cause(admitted, &route.tool, request, context);
+                    let (outcome, cause) = called.await;
+                    if let (Some(failures), Some(cause)) = (&inner.failures, cause) {
+                        // A reader that has gone needs no cause.
+                        _ = failures.send(cause);
+                    }
+                    outcome
                 }
                 Some(Err(reason)) => without_workspace(&request, ErrorKind::Unavailable, reason),
                 None => {

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Command, FromArgMatches as _};
+use tokio::sync::mpsc;
 
 use super::folder::Folder;
-use super::{Common, cases, engine, workspace};
+use super::{Common, cases, cause, engine, workspace};
 use crate::cli::serve::Tools;
 use crate::cli::{host, remote};
 use calls::Calls;
@@ -18,6 +19,7 @@ use toolhost_core::PluginSet;
 use toolhost_http::Listen;
 use toolhost_server::ServerParts;
 use toolhost_service::listening::{self, Clients, NoTokens};
+use toolhost_service::logging;
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_workspace::files::FilesGrant;
@@ -65,8 +67,9 @@ pub(super) async fn run(
     let (common, of_server, _temporary) =
         workspace::or_temporary(common, "toolhost-dev-", grants.clone())?;
     let name = folder.manifest.name.clone();
+    let component = folder.debug_component();
     let plugins = &mut options.host.plugins;
-    plugins.load_alone(name.clone(), folder.debug_component(), of_server);
+    plugins.load_alone(name.clone(), component.clone(), of_server);
     let runner = cases::Runner::new(
         engine(&common)?,
         &folder,
@@ -86,8 +89,17 @@ pub(super) async fn run(
     let chosen = plan.config.plugins()?;
     let chosen = options.host.plugins.chosen(chosen);
     let calls = Calls::follow(&plan.oversight.audit, name);
+    let (failures, mut failed) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(failure) = failed.recv().await {
+            if let Err(error) = cause::print_places(failure, &component, None).await {
+                logging::failure(format_args!("{error:#}"));
+            }
+        }
+    });
     let start = async || {
         let host = plan.start(PluginSet::default(), &prepared, None, |builder| {
+            let builder = builder.failures(failures.clone());
             builder.without_shell().files(FilesGrant::None)
         });
         let host = host.await?;

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::folder::Folder;
-use super::{Common, name, workspace};
+use super::{Common, cause, name, workspace};
 use crate::cli::{call, host};
 use toolhost_core::Grants;
 use toolhost_service::processes::Prepared;
@@ -55,19 +56,33 @@ pub(super) async fn run(
     };
     let chat = "run".parse()?;
     let request = call::request(options.tool, &arguments, chat, None, true)?;
-    let (name, component, asked) = if options.path.is_dir() {
-        let folder = Folder::open(&options.path)?;
-        let component = folder.built()?;
-        let grants = folder.grants()?;
-        (folder.manifest.name, component, grants)
-    } else {
-        let name = name(None, &options.path)?;
-        (name, options.path, Grants::default())
+    let folder = match options.path.is_dir() {
+        true => Some(Folder::open(&options.path)?),
+        false => None,
+    };
+    let (name, component, asked) = match &folder {
+        Some(folder) => (
+            folder.manifest.name.clone(),
+            folder.built()?,
+            folder.grants()?,
+        ),
+        None => {
+            let name = name(None, &options.path)?;
+            (name, options.path, Grants::default())
+        }
     };
     // The temporary directory lives as long as the call.
     let (common, grants, _temporary) = workspace::or_temporary(common, "toolhost-run-", asked)?;
-    options.host.plugins.load_alone(name, component, grants);
-    call::run_here(&common, options.host, request, &prepared, options.output).await
+    let plugins = &mut options.host.plugins;
+    plugins.load_alone(name, component.clone(), grants);
+    let (sender, mut failures) = mpsc::unbounded_channel();
+    let (host, output) = (options.host, options.output);
+    let code = call::run_here(&common, host, request, &prepared, output, Some(sender)).await?;
+    let language = folder.map(|folder| folder.manifest.language);
+    while let Ok(failure) = failures.try_recv() {
+        cause::print_places(failure, &component, language).await?;
+    }
+    Ok(code)
 }
 
 /// Returns the JSON object that these arguments of the command line stand for.
