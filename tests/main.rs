@@ -60,6 +60,9 @@ mod limits;
 /// The audit trail, and what a crash or a full disk leaves of it.
 mod audit;
 
+/// Calls that a plugin makes.
+mod nested;
+
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 

@@ -252,6 +252,7 @@ fn guests_know_the_contract_and_no_host() {
         );
     }
     for guest in [
+        "caller",
         "conformance",
         "edit",
         "examples/fetch_title",
@@ -267,6 +268,7 @@ fn guests_know_the_contract_and_no_host() {
         assert!(!manifest.contains("wasmtime"), "{guest}");
     }
     for guest in [
+        "toolhost-caller",
         "toolhost-conformance",
         "toolhost-fetch-title",
         "toolhost-files",

@@ -15,10 +15,11 @@ use std::process::{Command, ExitCode};
 const TARGET: &str = "wasm32-wasip2";
 
 /// Each guest, and the constant of `lib.rs` that is its bytes.
-const GUESTS: [(&str, &str); 3] = [
+const GUESTS: [(&str, &str); 4] = [
     ("toolhost-shell", "SHELL_COMPONENT"),
     ("toolhost-files", "FILES_COMPONENT"),
     ("toolhost-conformance", "CONFORMANCE_COMPONENT"),
+    ("toolhost-caller", "CALLER_COMPONENT"),
 ];
 
 /// Guests that are built as plugins of other authors are, in which nothing is worth its size. The size of one has a test.
@@ -31,6 +32,7 @@ const SMALL: [(&str, &str); 3] = [
 /// What the guests are made of, relative to this crate.
 const SOURCES: [&str; 11] = [
     "build.rs",
+    "../caller",
     "../conformance",
     "../edit",
     "../examples",

@@ -101,6 +101,7 @@
 
 mod arguments;
 mod bindings;
+pub mod calls;
 pub mod context;
 mod export;
 pub mod files;

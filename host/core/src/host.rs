@@ -6,6 +6,7 @@ mod embedded;
 mod health;
 mod interrupted;
 mod lookup;
+mod nested;
 mod observe;
 mod plugins;
 mod sessions;

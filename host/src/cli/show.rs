@@ -29,7 +29,7 @@ const NAMED: usize = 10;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The id of the call
-    #[arg(value_parser = str::parse::<CallId>)]
+    #[arg(value_parser = CallId::recorded)]
     call: CallId,
     /// The chat of the call, if several chats have a call with this id
     #[arg(long, value_name = "ID", value_parser = str::parse::<ChatId>)]

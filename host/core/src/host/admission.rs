@@ -13,6 +13,7 @@ use toolhost_workspace::Workspace;
 
 use super::Host;
 use super::health::{Change, Ending};
+use super::nested::OfCall;
 use super::plugins::Route;
 use super::workspaces::Place;
 
@@ -42,6 +43,8 @@ impl Host {
         let host = self.clone();
         let tracked = inner.calls.token();
         let read_only = route.read_only;
+        let resumable = plugin.is_resumable() && request.id.outer().is_none();
+        let nested = plugin.makes_calls().then(|| OfCall::new(self, &request));
         let execution = async move {
             let _tracked = tracked;
             let opening = host.workspace_for(&route, &place);
@@ -53,6 +56,7 @@ impl Host {
                         approval: inner.approval.clone(),
                         cancelled,
                         events: inner.events.clone(),
+                        nested: nested.flatten(),
                     };
                     let plugin = &route.plugin;
                     let called = plugin.call_with_cause(admitted, &route.tool, request, context);
@@ -118,6 +122,7 @@ impl Host {
         Ok(Admitted {
             execution,
             read_only,
+            resumable,
         })
     }
 
