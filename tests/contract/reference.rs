@@ -12,7 +12,7 @@ use wit_parser::{
 const UPDATE: &str = "UPDATE_CONTRACT";
 
 /// The interfaces in the order of the page: the plugin's own first, then those without a grant.
-const ORDER: [&str; 7] = [
+const ORDER: [&str; 8] = [
     "tools",
     "context",
     "settings",
@@ -20,6 +20,7 @@ const ORDER: [&str; 7] = [
     "progress",
     "processes",
     "files",
+    "calls",
 ];
 
 const HEAD: &str = "\

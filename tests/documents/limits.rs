@@ -72,6 +72,9 @@ fn expected(kind: LimitKind, limits: &Limits) -> (String, String) {
         LimitKind::ProcessStarts => of_number(limits.process_starts.into()),
         LimitKind::HttpRequests => of_number(limits.http_requests.into()),
         LimitKind::HttpBytes => of_size(usize::try_from(limits.http_bytes).unwrap()),
+        // `nested::bounds` compares both with the code.
+        LimitKind::NestedCalls => of_number(1000),
+        LimitKind::NestedReplies => of_size(64 << 20),
         LimitKind::ConcurrentCalls => of_number(limits.concurrent_calls as u64),
         LimitKind::CallsPerChat => of_number(limits.calls_per_chat as u64),
         LimitKind::CallsInAll => of_number(Ceiling::default().concurrent_calls as u64),
