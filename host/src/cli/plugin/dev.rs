@@ -119,6 +119,7 @@ pub(super) async fn run(
         listen,
         &clients,
         &plan.oversight,
+        None,
         start,
     );
     let served = served.await;
