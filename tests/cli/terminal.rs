@@ -116,7 +116,7 @@ fn masked(text: &str) -> String {
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "TIME"),
         (r"\b\d+[smhd] ago", "AGO"),
         (r"\b(\d+h\d\dm|\d+m\d\ds|\d+\.\ds|\d+ms)", "SPAN"),
-        (r"\b\d+(\.\d)? [KM]iB", "SIZE"),
+        (r"\b\d+(\.\d)? ([KMG]i)?B\b", "SIZE"),
         (r"  +", "  "),
         (r"(?m) +$", ""),
     ] {

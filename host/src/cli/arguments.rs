@@ -28,8 +28,9 @@ fn read_stdin() -> anyhow::Result<String> {
 /// Returns the JSON object that these arguments of the command line stand for.
 fn object(arguments: &[String]) -> anyhow::Result<String> {
     if let [single] = arguments
-        && single.trim_start().starts_with('{')
+        && single.trim_start().starts_with(['{', '['])
     {
+        // The error about JSON that is no object, or no JSON, says what is wrong with it.
         return Ok(single.clone());
     }
     let mut object = Map::new();

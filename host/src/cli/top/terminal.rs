@@ -35,8 +35,11 @@ impl Terminal {
 
     /// Returns columns and lines.
     fn size() -> (usize, usize) {
-        let (width, height) = termion::terminal_size().unwrap_or((80, 24));
-        (width.into(), height.into())
+        match termion::terminal_size() {
+            Ok((width @ 1.., height @ 1..)) => (width.into(), height.into()),
+            // Some terminals do not say.
+            _ => (80, 24),
+        }
     }
 
     fn draw(&mut self, view: &mut View) -> anyhow::Result<()> {
