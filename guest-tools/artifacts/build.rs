@@ -30,7 +30,7 @@ const SMALL: [(&str, &str); 3] = [
 ];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     "build.rs",
     "../caller",
     "../conformance",
