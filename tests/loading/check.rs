@@ -51,7 +51,7 @@ adder: 4 ok, 0 failed
     assert_eq!(code, 0);
     let (code, text) = check(
         &adder(&Reply::Invalid("a is missing"), &[("none", "{}", true)]),
-        &["--format", "json"],
+        &["--json"],
     );
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(

@@ -94,11 +94,11 @@ pub async fn run(
     };
     let (clients, listen) = (&options.clients, &options.listen);
     match options.connect.host(clients.token_file())? {
-        None => listening::run(common, tokens, listen, clients, &oversight, start).await,
+        None => listening::run(common, tokens, listen, clients, &oversight, None, start).await,
         Some(host) => {
             // An agent that connects has no port of its own.
             let start = async || Ok(Connecting::new(start().await?, host)?);
-            listening::run(common, tokens, &[], clients, &oversight, start).await
+            listening::run(common, tokens, &[], clients, &oversight, None, start).await
         }
     }
 }

@@ -18,7 +18,7 @@ pub use served::Served;
 use toolhost_agent::Oversight;
 use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
-use toolhost_http::{Listen, Listener, Tls};
+use toolhost_http::{Listen, Listener, SocketError, Tls};
 
 /// The access to a server: tokens, accepted names and origins, and TLS.
 #[derive(Debug, Args)]
@@ -76,6 +76,9 @@ pub struct Clients {
 /// The mode of a file, as `chmod` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mode(u32);
+
+/// The mode of a socket for one user.
+const PRIVATE: Mode = Mode(0o600);
 
 /// Reads a mode.
 fn mode(text: &str) -> Result<Mode, &'static str> {
@@ -138,13 +141,7 @@ impl Clients {
     ) -> anyhow::Result<Listener> {
         let address = match listen {
             Listen::Unix(path) => {
-                let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
-                // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that
-                // the approval hook refuses.
-                return Ok(match approval.is_configured() {
-                    true => listener.with_tokens_only(),
-                    false => listener,
-                });
+                return Ok(unix(path, self.socket_mode, approval)?);
             }
             Listen::Tcp(address) => *address,
         };
@@ -161,14 +158,27 @@ impl Clients {
     }
 }
 
+/// Listens at a Unix socket with this mode.
+fn unix(path: &Path, mode: Mode, approval: &Approval) -> Result<Listener, SocketError> {
+    let listener = Listener::unix(path.to_owned(), mode.0)?;
+    // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that the approval
+    // hook refuses.
+    Ok(match approval.is_configured() {
+        true => listener.with_tokens_only(),
+        false => listener,
+    })
+}
+
 /// Serves the result of `start` until a signal arrives, and then ends everything that it runs. The `named` tokens are valid,
-/// and those of the options.
+/// and those of the options. `local` is the socket by which commands of this user find the server; if the server cannot listen
+/// there, it logs that and goes on.
 pub async fn run<S: Served>(
     common: &Common,
     named: Box<dyn NamedTokens>,
     listen: &[Listen],
     clients: &Clients,
     oversight: &Oversight,
+    local: Option<PathBuf>,
     start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
     // From here on, a signal shuts the server down in order, also while it starts.
@@ -179,8 +189,6 @@ pub async fn run<S: Served>(
         let listener = clients.listen(listen, tls.as_ref(), &oversight.approval);
         listeners.push(listener.await?);
     }
-    let urls = listeners.iter().map(Listener::url);
-    let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let mut credentials = Credentials::new(
         named,
         clients.token_file.as_deref(),
@@ -212,6 +220,18 @@ pub async fn run<S: Served>(
         }
         served = start() => served?,
     };
+    // The state directory belongs to this server only now.
+    if let Some(path) = local {
+        match unix(&path, PRIVATE, &oversight.approval) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => {
+                let error = error.to_string();
+                tracing::warn!(error, "commands need --server to find this server");
+            }
+        }
+    }
+    let urls = listeners.iter().map(Listener::url);
+    let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let access = Access {
         tokens,
         hosts: elements(&clients.allow_host).cloned().collect(),

@@ -77,6 +77,10 @@ pub(super) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=448)
     )]
     event_readers: u16,
+    /// Do not listen at the socket in the state directory, by which commands such as `toolhost ps` find the server without --server.
+    /// Only the user that runs the server can use it
+    #[arg(long, env = "TOOLHOST_NO_LOCAL_SOCKET", value_parser = FalseyValueParser::new())]
+    no_local_socket: bool,
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
@@ -125,7 +129,17 @@ pub(super) async fn run(
     };
     let tokens = config_tokens::of(common);
     let (listen, clients) = (&options.listen, &options.clients);
-    listening::run(common, tokens, listen, clients, &plan.oversight, start).await
+    let local = common.local_socket().filter(|_| !options.no_local_socket);
+    listening::run(
+        common,
+        tokens,
+        listen,
+        clients,
+        &plan.oversight,
+        local,
+        start,
+    )
+    .await
 }
 
 /// The host and its parts, as the server serves them.

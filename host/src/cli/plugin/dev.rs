@@ -78,7 +78,7 @@ pub(super) async fn run(
     );
     let apart = !options.remote.is_named();
     let work = Work::new(folder, options.install, apart, runner, prepared.clone());
-    if let Some(server) = options.remote.server()? {
+    if let Some(server) = options.remote.server(&common)? {
         tokio::select! {
             ended = work.run(Target::Server(server)) => ended?,
             () = signals::ended(Hangup::Ends) => {}
@@ -119,6 +119,7 @@ pub(super) async fn run(
         listen,
         &clients,
         &plan.oversight,
+        None,
         start,
     );
     let served = served.await;

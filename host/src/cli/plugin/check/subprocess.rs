@@ -48,6 +48,7 @@ pub(in crate::cli::plugin) async fn confined(
                 .iter()
                 .flat_map(|state| ["--state-dir".as_ref(), state.as_os_str()]),
         )
+        .args(common.json.then_some("--json"))
         .args(arguments)
         .envs(
             ENVIRONMENT
