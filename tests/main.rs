@@ -78,6 +78,9 @@ mod contract;
 /// The server, over real sockets.
 mod http;
 
+/// The console: logins, what a cookie may do, and the stream of what runs.
+mod console;
+
 /// The agent API, which is compatible with the reference implementation.
 mod agent;
 

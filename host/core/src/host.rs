@@ -5,6 +5,7 @@ mod builder;
 mod embedded;
 mod health;
 mod interrupted;
+mod live;
 mod lookup;
 mod nested;
 mod observe;
@@ -41,8 +42,9 @@ use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::{Builder, StartError};
 pub use embedded::EMBEDDED;
+pub use live::{CallNow, ProcessNow};
 pub use plugins::{
-    Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
+    Component, Embedded, Latency, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
     PluginState,
 };
 use plugins::{Listed, Plugins};
@@ -81,6 +83,8 @@ struct Inner {
     calls: TaskTracker,
     /// Receives the causes of failed calls, if there is a reader.
     failures: Option<UnboundedSender<Cause>>,
+    /// The calls that wait for their workspaces.
+    queued: live::Queued,
 }
 
 impl Host {

@@ -158,6 +158,7 @@ impl Plugin {
             processes,
             duration: began.elapsed(),
             queued: began.saturating_duration_since(at),
+            guest_time: Some(used.guest_time),
             used,
         };
         (outcome, cause)

@@ -4,8 +4,10 @@
 compile_error!("this version of Toolhost runs on Linux only");
 
 mod agents;
+mod checks;
 mod mcp;
 mod metrics;
+mod now;
 mod openapi;
 mod parts;
 mod unknown;
@@ -15,9 +17,9 @@ mod visibility;
 use std::io;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
+use axum::{Extension, Router};
 use toolhost_call::call::MAX_ARGUMENTS;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
@@ -25,6 +27,7 @@ use toolhost_http::{Edge, Listeners, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
+pub use checks::{Check, CheckStatus};
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
 pub use v1::{ListedCall, ListedState};
@@ -41,7 +44,14 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let metrics = host.metrics().clone();
     let tokens = access.tokens.clone();
     let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
-    let (open, described) = edge.health(Arc::clone(host.workspace()), host.stopping());
+    let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.stopping());
+    match edge.console() {
+        Some((logins, more)) => {
+            open = open.merge(logins);
+            described = described.merge_from(more);
+        }
+        None => open = open.merge(openapi::root()),
+    }
     let mut routes = open
         .merge(openapi::page())
         .method_not_allowed_fallback(problem::no_method)
@@ -92,5 +102,7 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
+        .layer(Extension(parts.checks.clone()))
+        .layer(Extension(now::Now::new(parts.host.clone())))
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
 }

@@ -15,16 +15,16 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use page::routes as page;
+pub(super) use page::{root, routes as page};
 use toolhost_http::problem::Document;
 
 /// The introduction of the description, for its readers.
 const ABOUT: &str = "Runs the tools of chat servers: each call once, whoever repeats it. Every request but those for the \
-health of the server carries a bearer token. Whatever goes wrong is a problem document (RFC 9457) whose `code` is one of a \
+health of the server and the logins of the console carries a bearer token. Whatever goes wrong is a problem document (RFC 9457) whose `code` is one of a \
 closed list.";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("tools", "What can be called."),
     ("calls", "Calling tools, each call once."),
     ("chats", "The conversations that calls belong to."),
@@ -38,6 +38,7 @@ const TAGS: [(&str, &str); 7] = [
     ),
     ("plugins", "Where tools come from. For operators."),
     ("server", "How the server is doing."),
+    ("console", "Logins of the console, the page in a browser."),
 ];
 
 /// Returns the route of the description. The description covers the given operations and this route itself.

@@ -5,10 +5,13 @@
 //! the problems of all operations.
 
 mod all_processes;
+mod audit;
 mod bytes;
 mod calls;
 mod chats;
 mod events;
+mod events_of_all;
+mod health;
 mod json_body;
 mod pages;
 mod paths;
@@ -19,6 +22,7 @@ mod workspaces;
 
 use utoipa_axum::router::OpenApiRouter;
 
+pub(super) use all_processes::described;
 pub use calls::{ListedCall, ListedState};
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
@@ -30,11 +34,14 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(tools::routes())
         .merge(calls::routes())
         .merge(events::routes())
+        .merge(events_of_all::routes())
         .merge(all_processes::routes())
         .merge(processes::routes())
         .merge(chats::routes())
         .merge(workspaces::routes())
         .merge(plugins::routes())
+        .merge(audit::routes())
+        .merge(health::routes())
 }
 
 #[cfg(test)]

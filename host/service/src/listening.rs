@@ -1,5 +1,6 @@
 //! The common part of `serve` and `agent`: listeners, access, and an orderly shutdown.
 
+mod console;
 mod credentials;
 mod served;
 
@@ -12,6 +13,7 @@ use clap::Args;
 use super::processes::elements;
 use super::signals::{self, Hangup};
 use super::{Common, errors, logging, notify, settle, token};
+pub use console::ConsoleOptions;
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
@@ -158,6 +160,15 @@ impl Clients {
     }
 }
 
+/// The ways into `serve` for people on its machine. An agent has none.
+#[derive(Debug, Default)]
+pub struct Doors {
+    /// The socket by which commands of this user find the server. If the server cannot listen there, it logs that and goes on.
+    pub local: Option<PathBuf>,
+    /// The options of the console, if there is one.
+    pub console: Option<ConsoleOptions>,
+}
+
 /// Listens at a Unix socket with this mode.
 fn unix(path: &Path, mode: Mode, approval: &Approval) -> Result<Listener, SocketError> {
     let listener = Listener::unix(path.to_owned(), mode.0)?;
@@ -170,15 +181,14 @@ fn unix(path: &Path, mode: Mode, approval: &Approval) -> Result<Listener, Socket
 }
 
 /// Serves the result of `start` until a signal arrives, and then ends everything that it runs. The `named` tokens are valid,
-/// and those of the options. `local` is the socket by which commands of this user find the server; if the server cannot listen
-/// there, it logs that and goes on.
+/// and those of the options.
 pub async fn run<S: Served>(
     common: &Common,
     named: Box<dyn NamedTokens>,
     listen: &[Listen],
     clients: &Clients,
     oversight: &Oversight,
-    local: Option<PathBuf>,
+    doors: Doors,
     start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
     // From here on, a signal shuts the server down in order, also while it starts.
@@ -221,8 +231,8 @@ pub async fn run<S: Served>(
         served = start() => served?,
     };
     // The state directory belongs to this server only now.
-    if let Some(path) = local {
-        match unix(&path, PRIVATE, &oversight.approval) {
+    if let Some(path) = &doors.local {
+        match unix(path, PRIVATE, &oversight.approval) {
             Ok(listener) => listeners.push(listener),
             Err(error) => {
                 let error = error.to_string();
@@ -232,8 +242,13 @@ pub async fn run<S: Served>(
     }
     let urls = listeners.iter().map(Listener::url);
     let urls = urls.collect::<Result<Vec<_>, _>>()?;
+    let audit = oversight.audit.clone();
+    let state_dir = common.state_dir();
+    let console = doors.console.as_ref();
+    let opened = console.map(|options| options.open(state_dir.as_deref(), audit));
     let access = Access {
-        tokens,
+        tokens: tokens.clone(),
+        console: opened.transpose()?.flatten(),
         hosts: elements(&clients.allow_host).cloned().collect(),
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
@@ -254,6 +269,9 @@ pub async fn run<S: Served>(
             made.agent_hint(&url)
         };
         logging::notice(hint, &[]);
+    }
+    if let (Some(options), Some(console)) = (console, &access.console) {
+        options.announce(console, &tokens, &listeners);
     }
     for problem in served.problems() {
         logging::failure(problem);

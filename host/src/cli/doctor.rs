@@ -2,6 +2,7 @@
 
 mod layers;
 mod machine;
+mod of_server;
 mod probe;
 mod store;
 
@@ -12,6 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, config, print};
+pub(super) use of_server::of_server;
 use toolhost_service::SETUP_FAILED;
 use toolhost_service::errors;
 use toolhost_service::processes::{self, Prepared};

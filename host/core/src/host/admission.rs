@@ -42,13 +42,19 @@ impl Host {
         let request = Arc::clone(request);
         let host = self.clone();
         let tracked = inner.calls.token();
+        let waiting = match place {
+            Place::Named(_) => Some(inner.queued.wait(&request.chat, &request.id)),
+            Place::Default => None,
+        };
         let read_only = route.read_only;
         let resumable = plugin.is_resumable() && request.id.outer().is_none();
         let nested = plugin.makes_calls().then(|| OfCall::new(self, &request));
         let execution = async move {
             let _tracked = tracked;
             let opening = host.workspace_for(&route, &place);
-            let outcome = match cancelled.run_until_cancelled(opening).await {
+            let opened = cancelled.run_until_cancelled(opening).await;
+            drop(waiting);
+            let outcome = match opened {
                 Some(Ok(workspace)) => {
                     let context = Context {
                         workspace: host.seen_by(&request.actor, &workspace),
@@ -91,6 +97,9 @@ impl Host {
                     | ErrorKind::UnknownOutcome => Ending::Silent,
                 },
             };
+            route
+                .tally
+                .ended(outcome.duration, ending == Ending::Trapped);
             let change = healthy.ended(ending);
             // The health of a version that was replaced meanwhile says nothing about the version in use.
             if inner.plugins.table().has(&route.health) {

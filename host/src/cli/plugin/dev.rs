@@ -7,7 +7,7 @@ mod work;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Command, FromArgMatches as _};
+use clap::{Args, Command, FromArgMatches};
 use tokio::sync::mpsc;
 
 use super::folder::Folder;
@@ -18,7 +18,7 @@ use calls::Calls;
 use toolhost_core::PluginSet;
 use toolhost_http::Listen;
 use toolhost_server::ServerParts;
-use toolhost_service::listening::{self, Clients, NoTokens};
+use toolhost_service::listening::{self, Doors, NoTokens};
 use toolhost_service::logging;
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
@@ -112,14 +112,18 @@ pub(super) async fn run(
         Ok(Tools(ServerParts::from(host)))
     };
     let listen = std::slice::from_ref(&options.listen);
-    let clients = clients()?;
+    let clients = defaults()?;
+    let doors = Doors {
+        local: None,
+        console: Some(defaults()?),
+    };
     let served = listening::run(
         &common,
         Box::new(NoTokens),
         listen,
         &clients,
         &plan.oversight,
-        None,
+        doors,
         start,
     );
     let served = served.await;
@@ -127,9 +131,9 @@ pub(super) async fn run(
     served
 }
 
-/// Returns the defaults of who may use the server.
-fn clients() -> anyhow::Result<Clients> {
-    let command = Clients::augment_args(Command::default()).no_binary_name(true);
+/// Returns options as they are where the command line says nothing.
+fn defaults<T: Args + FromArgMatches>() -> anyhow::Result<T> {
+    let command = T::augment_args(Command::default()).no_binary_name(true);
     let matches = command.try_get_matches_from(Vec::<String>::new())?;
-    Ok(Clients::from_arg_matches(&matches)?)
+    Ok(T::from_arg_matches(&matches)?)
 }

@@ -46,6 +46,7 @@ fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
     call::Outcome {
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
+        guest_time: Some(Duration::from_millis(1)),
         ..call::Outcome::new("1".parse().unwrap(), "t", result)
     }
 }
@@ -232,6 +233,17 @@ fn plugins_are_as_described() {
             embedded: false,
             tools: vec!["t".into()],
             component: quarantined.then(|| "/p.wasm".into()),
+            sha256: quarantined.then(|| "00".into()),
+            version: quarantined.then(|| "1.0.0".into()),
+            imports: vec!["i".into()],
+            grants: vec!["reads".into()],
+            limits: [("memory".to_owned(), 1)].into(),
+            calls: 1,
+            traps: 1,
+            latency: quarantined.then_some(toolhost_core::Latency {
+                median_ms: 1.5,
+                p99_ms: 2.0,
+            }),
             error: (state == PluginState::Failed).then(|| "x".into()),
             quarantined_ms: quarantined.then_some(1),
         };
