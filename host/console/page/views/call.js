@@ -73,16 +73,16 @@ function Arguments({ call, processes }) {
     if (processes.length > 0) return null;
     return html`<p class="hint">The arguments of this call are not kept: see <code>keep_arguments</code> in the configuration.</p>`;
   }
-  return html`<section><h3>Arguments</h3><${Values} values=${kept} /></section>`;
+  return html`<section><h3>Arguments</h3><${Values} values=${kept} of="the arguments" /></section>`;
 }
 
-/** The arguments of a call, each under its name. @param {{values: any}} properties */
-function Values({ values }) {
+/** The values of an object, each under its name. @param {{values: any, of: string}} properties */
+function Values({ values, of }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return html`<p class="hint">None.</p>`;
   return html`<dl class="values">${entries.map(([name, value]) => {
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return html`<dt>${line(name, 80)}</dt><dd>${text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${`Argument ${line(name, 80)}`} />`
+    return html`<dt>${line(name, 80)}</dt><dd>${text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${`${line(name, 80)} of ${of}`} />`
       : html`<code>${visible(text)}</code>`}</dd>`;
   })}</dl>`;
 }
@@ -228,5 +228,5 @@ function Reading({ value }) {
   const bar = html`<div class="block-bar">${isObject && html`<button type="button" class="small" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>JSON</button>`}
     <${Copy} text=${text} label="Copy the reply" /></div>`;
   if (raw || !isObject) return html`<div class="reading">${bar}<${Json} value=${value} label="JSON of the reply" /></div>`;
-  return html`<div class="reading">${bar}<${Values} values=${value} /></div>`;
+  return html`<div class="reading">${bar}<${Values} values=${value} of="the reply" /></div>`;
 }

@@ -63,7 +63,8 @@ export function Form({ schema, send, busy, action }) {
     const values = {};
     for (const [name, of] of properties) {
       try {
-        const value = valueOf(of, texts[name] ?? "", required.has(name));
+        // A text that was never entered is missing; one that was emptied is an empty text.
+        const value = texts[name] === undefined ? undefined : valueOf(of, texts[name], required.has(name));
         if (value !== undefined) values[name] = value;
         else if (required.has(name)) found[name] = "This argument is required.";
         if (typeof value === "number" && Number.isNaN(value)) found[name] = "This is not a number.";

@@ -58,11 +58,12 @@ function Caller({ tool, session }) {
       setRun({ id, state: "failed", problem });
     }
   };
-  const kind = run?.outcome?.is_error ? "failed" : run?.state;
+  const failed = run?.outcome?.is_error || run?.outcome?.structured?.success === false;
+  const kind = run?.state === "finished" && failed ? "failed" : run?.state;
   return html`<${Form} schema=${tool.input_schema} send=${send} busy=${run?.state === "running"} action=${`Call ${line(tool.name, 60)}`} />
     <p class="hint">The call runs in a chat of this tab's own, <${ChatLink} chat=${chat} />.</p>
     ${run && html`<section class="result" aria-live="polite"><div class="process-head"><h3>Reply</h3>
-        <span class="process-facts"><${State} state=${kind} /> ${run.took !== undefined && html`<span class="by">${durationText(run.took)}</span>`}
+        <span class="process-facts"><${State} state=${kind} text=${kind === "failed" && run.outcome ? "finished with an error" : kind} /> ${run.took !== undefined && html`<span class="by">${durationText(run.took)}</span>`}
         ${(run.outcome || run.state === "running") && html`<${ChatLink} chat=${chat} call=${run.id}>Open in its chat</${ChatLink}>`}
         ${run.state === "running" && html`<button type="button" class="small" onClick=${() => cancelCall({ chat, id: run.id, tool: tool.name })}>Cancel</button>`}</span></div>
       <${Failure} problem=${run.problem} />
@@ -75,15 +76,19 @@ function Definition({ tool }) {
   const [format, setFormat] = useState("json");
   const [strict, setStrict] = useState(false);
   const hasStrict = format.startsWith("openai");
-  const loaded = useLoaded((signal) => api(address("/v1/tools", { format, strict: hasStrict && strict }), { signal }), [format, strict]);
-  const own = loaded.value && definitionOf(loaded.value, tool.name);
+  const loaded = useLoaded(async (signal) => {
+    const list = await api(address("/v1/tools", { format, strict: hasStrict && strict }), { signal });
+    return { format, list };
+  }, [format, strict]);
+  // The list before stays until the next one is there.
+  const own = loaded.value && definitionOf(loaded.value.list, tool.name);
   return html`<div class="filters"><label><span>Format</span><select value=${format} onChange=${(/** @type {any} */ event) => setFormat(event.target.value)}>
       ${FORMATS.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
       ${hasStrict && html`<label class="check"><input type="checkbox" checked=${strict} onChange=${(/** @type {any} */ event) => setStrict(event.target.checked)} />
         <span>Strict mode</span></label>`}
       ${own && html`<${Copy} text=${JSON.stringify(own, null, 2)} label="Copy the definition" />`}</div>
     <${Failure} problem=${loaded.problem} again=${loaded.again} />
-    ${own && html`<${Json} value=${own} label=${`Definition of ${line(tool.name, 80)} for ${format}`} />`}`;
+    ${own && html`<${Json} value=${own} label=${`Definition of ${line(tool.name, 80)} for ${loaded.value?.format}`} />`}`;
 }
 
 /** Finds the definition of one tool in a list of any format. @param {any} list @param {string} name */
