@@ -28,9 +28,11 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use toolhost_agent::Offer;
+use toolhost_call::audit::Audit;
 use toolhost_core::{Arguments, Builder, CallError, CallId, Host, Outcome, Request};
 use toolhost_http::Tls;
 use toolhost_http::access::{Access, Token, Tokens};
+use toolhost_http::console::{Console, KEY_BYTES};
 use toolhost_local::process::Spawner;
 use toolhost_sandbox::Policy;
 use toolhost_server::{ServerParts, serve};
@@ -331,8 +333,8 @@ impl Server {
         let (stop, stopped) = oneshot::channel();
         let access = Access {
             tokens,
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            console: Some(Console::new([7; KEY_BYTES], Audit::default())),
+            ..Access::default()
         };
         let stopped = async { stopped.await.unwrap_or_default() };
         let serving = serve(listener, access, stopped.boxed());

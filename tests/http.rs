@@ -53,7 +53,7 @@ async fn raw(server: &Server, request: &str) -> String {
 fn access() -> Access {
     Access {
         tokens: Token::new(TOKEN).unwrap().into(),
-        hosts: Vec::new(),
         origins: vec!["https://chat.example.com".into()],
+        ..Access::default()
     }
 }

@@ -239,8 +239,7 @@ fn main() {
         };
         let access = Access {
             tokens: Token::new(TOKEN).expect("a token").into(),
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            ..Access::default()
         };
         let listeners = vec![plain, encrypted];
         let host = setup.host.clone();

@@ -86,8 +86,7 @@ async fn start(name: &'static str, workspace: &Path, state: HostState) -> Measur
     let address = listener.address().expect("it has an address").to_string();
     let access = Access {
         tokens: Token::new(TOKEN).expect("it is a token").into(),
-        hosts: Vec::new(),
-        origins: Vec::new(),
+        ..Access::default()
     };
     tokio::spawn(serve(
         vec![listener],

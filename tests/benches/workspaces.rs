@@ -111,8 +111,7 @@ async fn gateway(host: &Host) -> String {
     let url = format!("ws://{}/agents", listener.address().unwrap());
     let access = Access {
         tokens: Token::new(TOKEN).unwrap().into(),
-        hosts: Vec::new(),
-        origins: Vec::new(),
+        ..Access::default()
     };
     let (host, never) = (host.clone(), std::future::pending());
     tokio::spawn(serve(vec![listener], host, access, never));

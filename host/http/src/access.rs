@@ -11,12 +11,14 @@ mod tokens;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use axum::extract::Request;
 use axum::http::header::AUTHORIZATION;
-use axum::http::{Extensions, HeaderMap};
+use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
+use super::console::{Console, Login};
 use super::problem::{Kind, Problem};
 use super::slots::Client;
 use super::trace;
@@ -30,7 +32,7 @@ pub use token::{InvalidToken, Token};
 pub use tokens::Tokens;
 
 /// The access rules of a server: which tokens are valid, and which host names and web origins are allowed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Access {
     /// The valid tokens. Every request must carry one, except health checks.
     pub tokens: Tokens,
@@ -38,6 +40,34 @@ pub struct Access {
     pub hosts: Vec<String>,
     /// Origins of web pages that may use the server, such as `https://chat.example.com`.
     pub origins: Vec<String>,
+    /// The logins of the console; `None` if the server has no console.
+    pub console: Option<Console>,
+}
+
+/// An authenticated client.
+#[derive(Clone, Debug)]
+pub(super) struct Authenticated {
+    pub(super) principal: Principal,
+    /// When its login ends; `None` if it sent no cookie.
+    pub(super) ends: Option<SystemTime>,
+}
+
+impl From<Principal> for Authenticated {
+    fn from(principal: Principal) -> Self {
+        Self {
+            principal,
+            ends: None,
+        }
+    }
+}
+
+impl From<Login> for Authenticated {
+    fn from(login: Login) -> Self {
+        Self {
+            principal: login.principal,
+            ends: Some(login.ends),
+        }
+    }
 }
 
 /// The address at which a connection came in.
@@ -70,38 +100,54 @@ impl Access {
         check: impl FnOnce(&Principal) -> Result<(), Problem>,
         run: impl AsyncFnOnce(Request) -> Result<Response, Problem>,
     ) -> Result<Response, Problem> {
-        let principal = self.principal(request.headers(), request.extensions());
-        let principal = principal.inspect_err(|problem| {
+        let client = self.client(request.method(), request.headers(), request.extensions());
+        let Authenticated { principal, ends } = client.inspect_err(|problem| {
             tracing::debug!(problem = problem.detail(), "a request was refused");
         })?;
         trace::sent_by(principal.name());
         check(&principal)?;
         request.extensions_mut().insert(principal.clone());
         let response = run(request).await?;
-        Ok(streams::while_known(response, &self.tokens, principal))
+        Ok(streams::while_known(
+            response,
+            &self.tokens,
+            principal,
+            ends,
+        ))
     }
 
-    /// Returns the principal of a request, by its token or by the socket that it came in on.
-    pub(super) fn principal(
+    /// Returns the client of a request, by its token, by the socket that it came in on, or by the cookie of the console.
+    pub(super) fn client(
         &self,
+        method: &Method,
         headers: &HeaderMap,
         extensions: &Extensions,
-    ) -> Result<Principal, Problem> {
-        let principal = match extensions.get() {
-            // A client that sends a token acts as the principal of that token, without the rights of the socket.
-            Some(Channel::Unix(Some(local))) if !headers.contains_key(AUTHORIZATION) => {
-                local.clone()
-            }
-            _ => self.check_token(headers)?,
+    ) -> Result<Authenticated, Problem> {
+        let client = match extensions.get() {
+            // A client that sends a token acts as the principal of that token, without the rights of the socket or of a cookie.
+            _ if headers.contains_key(AUTHORIZATION) => self.check_token(headers)?.into(),
+            Some(Channel::Unix(Some(local))) => local.clone().into(),
+            _ => match self.login(method, headers)? {
+                Some(login) => login.into(),
+                None => self.check_token(headers)?.into(),
+            },
         };
         if let Some(client) = extensions.get::<Arc<Client>>() {
             client.mark_authenticated();
         }
-        Ok(principal)
+        Ok(client)
+    }
+
+    /// Returns the login of a request that carries the cookie of the console.
+    fn login(&self, method: &Method, headers: &HeaderMap) -> Result<Option<Login>, Problem> {
+        match &self.console {
+            Some(console) => console.login(&self.tokens, method, headers),
+            None => Ok(None),
+        }
     }
 
     /// Returns the principal of a request, by its token.
-    pub(super) fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
+    fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
         let mut given = headers.get_all(AUTHORIZATION).iter();
         let token = given.next().and_then(|value| bearer(value.as_bytes()));
         let Some(token) = token.filter(|_| given.next().is_none()) else {
@@ -137,8 +183,7 @@ mod tests {
         let named = |name: &str| Principal::unbounded(name);
         let access = Access {
             tokens: Tokens::new([(Token::new("t0ken").unwrap(), named("a"))]),
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            ..Access::default()
         };
         let who = |given: &[&str], channel: Option<Channel>| {
             let (mut headers, mut extensions) = (HeaderMap::new(), Extensions::new());
@@ -148,8 +193,8 @@ mod tests {
             if let Some(channel) = channel {
                 extensions.insert(channel);
             }
-            let found = access.principal(&headers, &extensions);
-            found.map(|principal| principal.name().to_owned()).ok()
+            let found = access.client(&Method::GET, &headers, &extensions);
+            found.map(|client| client.principal.name().to_owned()).ok()
         };
         let local = || Some(Channel::Unix(Some(named("local"))));
         assert_eq!(who(&["Bearer t0ken"], None).as_deref(), Some("a"));

@@ -16,6 +16,7 @@ use toolhost_call::metrics::Metrics;
 use tower::ServiceExt;
 
 use super::accept_errors::AcceptErrors;
+use super::console::Peer;
 use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
 use super::problem::{Kind, Problem};
@@ -173,8 +174,9 @@ impl Connection {
             local,
             channel,
             tls,
-            ..
+            ends,
         } = incoming;
+        let peer = ends.map(|[client, _]| Peer(client.ip()));
         let client = Arc::clone(&self.client);
         let watched = Watched::new(stream, Arc::clone(&client), self.patience.write);
         let stream: Raw = match tls {
@@ -198,6 +200,9 @@ impl Connection {
                 extensions.insert(Arc::clone(&client));
                 if let Some(local) = local {
                     extensions.insert(local);
+                }
+                if let Some(peer) = peer {
+                    extensions.insert(peer);
                 }
                 if let Some(channel) = &channel {
                     extensions.insert(channel.clone());

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
 use super::access::{self, Access, Principal};
+use super::console;
 use super::health::{self, Watched};
 use super::limits::Limits;
 use super::problem::{self, Problem};
@@ -46,6 +47,16 @@ impl Edge {
             stopping,
         };
         health::routes().with_state(watched).split_for_parts()
+    }
+
+    /// Returns the routes of logins of the console, which need no token, and their description; `None` if the server has no console.
+    pub fn console(&self) -> Option<(Router, OpenApi)> {
+        let console = self.access.console.clone()?;
+        let shared = console::Shared {
+            access: Arc::clone(&self.access),
+            console,
+        };
+        Some(console::routes().with_state(shared).split_for_parts())
     }
 
     /// Lets requests reach these routes if their client is authenticated and `check` accepts its principal, within the limits. A

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{Extensions, HeaderMap};
+use axum::http::{Extensions, HeaderMap, Method};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -96,10 +96,12 @@ struct WorkspaceCounts {
 )]
 async fn healthz(
     State(state): State<Watched>,
+    method: Method,
     headers: HeaderMap,
     extensions: Extensions,
 ) -> Json<Health> {
-    let principal = state.access.principal(&headers, &extensions).ok();
+    let client = state.access.client(&method, &headers, &extensions);
+    let principal = client.ok().map(|client| client.principal);
     let known = principal.is_some();
     let status = match known {
         // A workspace that cannot be reached is left out.

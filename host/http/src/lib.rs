@@ -8,6 +8,7 @@ mod accept_errors;
 pub mod access;
 pub mod body;
 mod connections;
+pub mod console;
 mod edge;
 pub mod event_stream;
 pub mod guarded_body;

@@ -90,7 +90,7 @@ pub(super) struct Incoming {
     /// The TLS configuration, if the connection must begin with a handshake.
     pub(super) tls: Option<Arc<ServerConfig>>,
     /// The addresses of the client and of the server of a TCP connection.
-    ends: Option<[SocketAddr; 2]>,
+    pub(super) ends: Option<[SocketAddr; 2]>,
 }
 
 impl Listener {

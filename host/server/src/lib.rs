@@ -41,7 +41,14 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let metrics = host.metrics().clone();
     let tokens = access.tokens.clone();
     let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
-    let (open, described) = edge.health(Arc::clone(host.workspace()), host.stopping());
+    let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.stopping());
+    match edge.console() {
+        Some((logins, more)) => {
+            open = open.merge(logins);
+            described = described.merge_from(more);
+        }
+        None => open = open.merge(openapi::root()),
+    }
     let mut routes = open
         .merge(openapi::page())
         .method_not_allowed_fallback(problem::no_method)

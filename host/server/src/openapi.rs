@@ -15,7 +15,7 @@ use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) use page::routes as page;
+pub(super) use page::{root, routes as page};
 use toolhost_http::problem::Document;
 
 /// The introduction of the description, for its readers.
@@ -24,7 +24,7 @@ health of the server carries a bearer token. Whatever goes wrong is a problem do
 closed list.";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 8] = [
     ("tools", "What can be called."),
     ("calls", "Calling tools, each call once."),
     ("chats", "The conversations that calls belong to."),
@@ -38,6 +38,7 @@ const TAGS: [(&str, &str); 7] = [
     ),
     ("plugins", "Where tools come from. For operators."),
     ("server", "How the server is doing."),
+    ("console", "Logins of the console, the page in a browser."),
 ];
 
 /// Returns the route of the description. The description covers the given operations and this route itself.

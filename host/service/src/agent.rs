@@ -92,8 +92,8 @@ pub async fn run(
             oversight: oversight.clone(),
         })
     };
-    let (clients, listen) = (&options.clients, &options.listen);
-    match options.connect.host(clients.token_file())? {
+    let (clients, listen) = ((&options.clients, None), &options.listen);
+    match options.connect.host(options.clients.token_file())? {
         None => listening::run(common, tokens, listen, clients, &oversight, start).await,
         Some(host) => {
             // An agent that connects has no port of its own.

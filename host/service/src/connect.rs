@@ -131,8 +131,7 @@ impl Connecting {
         let host = Principal::new("host", [Scope::Agent], None, None);
         let access = Access {
             tokens: Tokens::new(vec![(token, host)]),
-            hosts: Vec::new(),
-            origins: Vec::new(),
+            ..Access::default()
         };
         Ok(Self {
             routes: toolhost_agent::router(offer.clone(), access),

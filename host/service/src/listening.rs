@@ -1,5 +1,6 @@
 //! The common part of `serve` and `agent`: listeners, access, and an orderly shutdown.
 
+mod console;
 mod credentials;
 mod served;
 
@@ -12,6 +13,7 @@ use clap::Args;
 use super::processes::elements;
 use super::signals::{self, Hangup};
 use super::{Common, errors, logging, notify, settle, token};
+pub use console::ConsoleOptions;
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
 pub use served::Served;
@@ -162,12 +164,12 @@ impl Clients {
 }
 
 /// Serves the result of `start` until a signal arrives, and then ends everything that it runs. The `named` tokens are valid,
-/// and those of the options.
+/// and those of the options. With options of a console, the server has one.
 pub async fn run<S: Served>(
     common: &Common,
     named: Box<dyn NamedTokens>,
     listen: &[Listen],
-    clients: &Clients,
+    (clients, console): (&Clients, Option<ConsoleOptions>),
     oversight: &Oversight,
     start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
@@ -212,8 +214,12 @@ pub async fn run<S: Served>(
         }
         served = start() => served?,
     };
+    let audit = oversight.audit.clone();
+    let state_dir = common.state_dir();
+    let opened = console.map(|options| options.open(state_dir.as_deref(), audit));
     let access = Access {
-        tokens,
+        tokens: tokens.clone(),
+        console: opened.transpose()?.flatten(),
         hosts: elements(&clients.allow_host).cloned().collect(),
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
@@ -234,6 +240,9 @@ pub async fn run<S: Served>(
             made.agent_hint(&url)
         };
         logging::notice(hint, &[]);
+    }
+    if let (Some(options), Some(console)) = (console, &access.console) {
+        options.announce(console, &tokens, &listeners);
     }
     for problem in served.problems() {
         logging::failure(problem);

@@ -14,7 +14,7 @@ use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;
-use toolhost_service::listening::{self, Clients, Served};
+use toolhost_service::listening::{self, Clients, ConsoleOptions, Served};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
@@ -80,6 +80,8 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
+    console: ConsoleOptions,
+    #[command(flatten)]
     pub(super) host: host::Options,
     #[command(flatten)]
     keep: keep::Options,
@@ -124,7 +126,7 @@ pub(super) async fn run(
         }))
     };
     let tokens = config_tokens::of(common);
-    let (listen, clients) = (&options.listen, &options.clients);
+    let (listen, clients) = (&options.listen, (&options.clients, Some(options.console)));
     listening::run(common, tokens, listen, clients, &plan.oversight, start).await
 }
 

@@ -77,8 +77,7 @@ async fn is_not_dir() {
 async fn send(agent: &Agent, path: &str, body: Body) -> (u16, Value) {
     let access = Access {
         tokens: Token::new(TOKEN).unwrap().into(),
-        hosts: Vec::new(),
-        origins: Vec::new(),
+        ..Access::default()
     };
     let local = LocalAddress("127.0.0.1:1".parse().unwrap());
     let request = axum::http::Request::post(target("write-file", &[("path", path)]))

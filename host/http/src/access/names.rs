@@ -145,13 +145,12 @@ fn host_of(authority: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::Tokens;
 
     fn access() -> Access {
         Access {
-            tokens: Tokens::default(),
             hosts: vec!["tools.example.com".into()],
             origins: vec!["https://chat.example.com".into()],
+            ..Access::default()
         }
     }
 

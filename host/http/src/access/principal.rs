@@ -104,7 +104,7 @@ impl Principal {
     }
 
     /// Returns the name and the rights, for the log and the audit trail.
-    pub(super) fn described(&self) -> Value {
+    pub(crate) fn described(&self) -> Value {
         let scopes = Scope::ALL.into_iter().filter(|scope| self.is_given(*scope));
         json!({
             "name": self.name(),
@@ -202,6 +202,11 @@ impl Principal {
     /// Returns whether the principal may name all chats and workspaces and use all tools.
     pub fn is_unbounded(&self) -> bool {
         self.inner.chats.is_none() && self.may_use_all() && *self.actor().workspaces() == Reach::All
+    }
+
+    /// Returns whether the principal has every scope and no bounds.
+    pub(super) fn may_do_everything(&self) -> bool {
+        self.is_unbounded() && Scope::ALL.into_iter().all(|scope| self.has(scope))
     }
 
     /// Refuses the request if the principal lacks the scope, or is bounded to some tools.

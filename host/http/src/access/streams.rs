@@ -1,4 +1,6 @@
-//! Streams of events: they end when their principal is no longer known.
+//! Streams of events: they end when their principal is no longer known, and with the login of their client.
+
+use std::time::SystemTime;
 
 use axum::body::Body;
 use axum::http::header::CONTENT_TYPE;
@@ -10,13 +12,28 @@ use super::{Principal, Tokens};
 /// The type of a stream of events.
 const EVENTS: &[u8] = b"text/event-stream";
 
-/// Ends a stream of events once its principal is no longer known. Other replies are left as they are: their client was
+/// Ends a stream of events once its principal is no longer known, and when the login of its client ends. Other replies are left as they are: their client was
 /// authenticated when it sent the request.
-pub(super) fn while_known(response: Response, tokens: &Tokens, principal: Principal) -> Response {
+pub(super) fn while_known(
+    response: Response,
+    tokens: &Tokens,
+    principal: Principal,
+    login_ends: Option<SystemTime>,
+) -> Response {
     let kind = response.headers().get(CONTENT_TYPE);
     if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS)) {
         return response;
     }
-    let gone = Box::pin(tokens.clone().until_gone(principal));
+    let known = tokens.clone().until_gone(principal);
+    let gone = Box::pin(async move {
+        match login_ends {
+            Some(ends) => {
+                let left = ends.duration_since(SystemTime::now());
+                // Over in any case after this time, also if the clock was set back.
+                _ = tokio::time::timeout(left.unwrap_or_default(), known).await;
+            }
+            None => known.await,
+        }
+    });
     response.map(|body| Body::from_stream(body.into_data_stream().take_until(gone)))
 }

@@ -44,12 +44,25 @@ impl Tokens {
 
     /// Returns the principal that had this name and this fingerprint, if it is still known.
     pub fn recognize(&self, name: &str, salt: &str, fingerprint: &[u8]) -> Option<Principal> {
+        // The socket authenticated a principal without a token.
+        let mut all = self.named(name).chain([Principal::unbounded(name)]);
+        all.find(|known| known.fingerprint(salt) == fingerprint)
+    }
+
+    /// Returns the principals of the tokens that have this name, as those tokens authenticate them.
+    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = Principal> + use<> {
         let entries = Arc::clone(&self.0.borrow());
         let named = entries.iter().filter(|(_, known)| known.name() == name);
         let with_token = named.map(|(token, known)| known.clone().by(token.clone()));
-        // The socket authenticated a principal without a token.
-        let mut all = with_token.chain([Principal::unbounded(name)]);
-        all.find(|known| known.fingerprint(salt) == fingerprint)
+        with_token.collect::<Vec<_>>().into_iter()
+    }
+
+    /// Returns the principal of the first token that may do everything, as that token authenticates it.
+    pub fn unbounded(&self) -> Option<Principal> {
+        let entries = Arc::clone(&self.0.borrow());
+        let mut all = entries.iter();
+        let (token, principal) = all.find(|(_, principal)| principal.may_do_everything())?;
+        Some(principal.clone().by(token.clone()))
     }
 
     /// Waits until the principal is no longer known.

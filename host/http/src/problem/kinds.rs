@@ -52,6 +52,8 @@ kinds! {
         "the host \"evil.example\" is not known here; `--allow-host` makes it known";
     FOREIGN_ORIGIN = 403, "foreign_origin", "Pages of this origin may not use the server",
         "pages of \"http://evil.example\" may not use this server; `--allow-origin` lets them";
+    CONSOLE_HEADER = 403, "console_header", "A request with the cookie of the console needs its header",
+        "a request with the cookie of the console needs the header `Toolhost-Console: 1`";
     COMMAND = 403, "command", "Commands of tools may not use the server",
         "commands of tools may not use the server that runs them, even with a token";
     NOT_FOUND = 404, "not_found", "There is nothing at this address",

@@ -1,4 +1,4 @@
-//! `/docs`: a page on which operators and developers can read and try the API. `/` redirects to it.
+//! `/docs`: a page on which operators and developers can read and try the API.
 //!
 //! The page needs no token, because browsers send none for a page, and it contains no secret. It asks for the token, keeps it
 //! in its memory only, and loads `/openapi.json` with it. All files that it loads come from this server.
@@ -34,13 +34,17 @@ const VENDORED: [&str; 3] = [
 
 pub(crate) fn routes() -> Router {
     Router::new()
-        .route("/", get(|| async { Redirect::temporary("/docs/") }))
         .route("/docs", get(|| async { Redirect::permanent("/docs/") }))
         .route(
             "/docs/",
             get(|| async { file("text/html; charset=utf-8", PAGE) }),
         )
         .route("/docs/{file}", get(other))
+}
+
+/// Returns the way from `/` to the page, for a server without a console.
+pub(crate) fn root() -> Router {
+    Router::new().route("/", get(|| async { Redirect::temporary("/docs/") }))
 }
 
 async fn other(Path(name): Path<String>) -> Result<Response, Problem> {

@@ -105,7 +105,7 @@ pub(super) async fn run(
         &common,
         Box::new(NoTokens),
         listen,
-        &clients,
+        (&clients, None),
         &plan.oversight,
         start,
     );
