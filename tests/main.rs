@@ -84,6 +84,9 @@ mod observability;
 /// Programs that use Toolhost: the examples, and the official clients of MCP.
 mod clients;
 
+/// The console: its logins, and the page in a browser.
+mod console;
+
 /// The invariants of ARCHITECTURE.md.
 mod tidy;
 

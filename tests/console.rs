@@ -1,0 +1,3 @@
+//! The console: its logins, and the page in a browser.
+
+mod browser;
