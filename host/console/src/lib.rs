@@ -14,7 +14,7 @@ use axum::http::header::{
     REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use toolhost_http::problem::{Kind, Problem};
 
@@ -30,13 +30,10 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 /// For the page itself, which names the addresses of the others.
 const ASK_AGAIN: &str = "no-cache";
 
-/// Returns the routes of the page: `/console/`, and its files below `/console/assets/`. They need no token.
+/// Returns the routes of the page: `/console/`, and its files below `/console/assets/`. They need no token. The logins have
+/// the redirects that lead there.
 pub fn routes() -> Router {
     Router::new()
-        .route(
-            "/console",
-            get(|| async { Redirect::permanent("/console/") }),
-        )
         .route("/console/", get(page))
         .route("/console/assets/{version}/{*file}", get(asset))
 }
