@@ -73,7 +73,7 @@ function Arguments({ call, processes }) {
     if (processes.length > 0) return null;
     return html`<p class="hint">The arguments of this call are not kept: see <code>keep_arguments</code> in the configuration.</p>`;
   }
-  return html`<section><h3>Arguments</h3><${Values} values=${kept} of="the arguments" /></section>`;
+  return html`<section><h2 class="part">Arguments</h2><${Values} values=${kept} of="the arguments" /></section>`;
 }
 
 /** The values of an object, each under its name. @param {{values: any, of: string}} properties */
@@ -197,7 +197,7 @@ export function Outcome({ outcome, survivors = [], token }) {
   if (guest_ms !== undefined) facts.push(["Guest time", durationText(guest_ms)]);
   if (outcome.token ?? token) facts.push(["Called by", line(outcome.token ?? token, 60)]);
   if (survivors.length > 0) facts.push(["Still runs", survivors.map((one) => line(one.command, 80)).join("; ")]);
-  return html`<section><h3>What the model read</h3>
+  return html`<section><h2 class="part">What the model read</h2>
     ${tombstone && html`<p class="hint">The call was cancelled before it arrived, and did not run.</p>`}
     ${error && html`<p class="failure"><strong>${line(error.kind, 60)}</strong> ${line(error.message, 2000)}</p>`}
     ${outcome.is_error && !error && html`<p class="note is-bad">The tool replied with an error.</p>`}

@@ -92,7 +92,7 @@ function ChatRows({ chat, calls, processes, at, offset, share, mayEnd }) {
         ${workspace && html`<span class="tag" title="Workspace">${line(workspace, 60)}</span>`}</th>
       <td class="wide" colspan="4"></td>
       <td class="actions">${mayEnd && chat !== "" && html`<button type="button" class="small"
-        onClick=${() => endChat(chat, { calls: calls.length, commands })} aria-label=${`End the chat ${line(chat, 60)}`}>End chat</button>`}</td></tr>
+        onClick=${() => endChat(chat, { calls: calls.length, commands })} aria-label=${`End chat ${line(chat, 60)}`}>End chat</button>`}</td></tr>
     ${calls.map((/** @type {NowCall} */ call) => html`<${CallRow} key=${`call ${call.id}`} call=${call} since=${at - call.running_ms}
         offset=${offset} commands=${ofCall(call).map((/** @type {NowProcess} */ process) => process.command)} mayEnd=${mayEnd} />
       ${ofCall(call).map((/** @type {NowProcess} */ process) => html`<${ProcessRow} key=${process.id} process=${process} offset=${offset}
