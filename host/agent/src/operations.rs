@@ -17,9 +17,9 @@ use toolhost_http::time::milliseconds;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{
-    Cancel, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf, Open,
-    Operation, Read, ReadDirectory, ReadFile, Repeat, Resolve, Restrict, SendSignal, SkipLines,
-    Start, TakeSnapshot, VERSION, Wait, WriteFiles,
+    Cancel, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf, Observe,
+    Open, Operation, Read, ReadDirectory, ReadFile, Repeat, Resolve, Restrict, SendSignal,
+    SkipLines, Start, TakeSnapshot, VERSION, Wait, WriteFiles,
 };
 use uuid::Uuid;
 
@@ -114,6 +114,7 @@ pub(super) fn each(to: &mut impl Each) {
     to.take::<EndChat>();
     to.take::<List>();
     to.take::<ListAll>();
+    to.take::<Observe>();
     to.take::<Restrict>();
     to.take::<MetadataOf>();
     to.take::<ReadFile>();

@@ -13,7 +13,7 @@ pub use actor::{Actor, Reach, ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
 pub use ledger::Listener;
-pub use ledger::{Admitted, Interrupted, Ledger, Stats};
+pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Stats};
 pub use outcome::{Outcome, State};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};

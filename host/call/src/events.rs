@@ -13,6 +13,7 @@ mod hub;
 mod listener;
 mod position;
 mod processes;
+mod reader;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use hub::Hub;
 pub use hub::Refused;
 pub use listener::Listener;
 pub use position::{InvalidPosition, Position};
+pub use reader::Reader;
 pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process;

@@ -5,6 +5,7 @@ mod builder;
 mod embedded;
 mod health;
 mod interrupted;
+mod live;
 mod lookup;
 mod observe;
 mod plugins;
@@ -38,6 +39,7 @@ use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::{Builder, StartError};
 pub use embedded::EMBEDDED;
+pub use live::{CallNow, ProcessNow};
 pub use plugins::{
     Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
     PluginState,
@@ -76,6 +78,8 @@ struct Inner {
     approval: Approval,
     stopping: CancellationToken,
     calls: TaskTracker,
+    /// The calls that wait for their workspaces.
+    queued: live::Queued,
 }
 
 impl Host {

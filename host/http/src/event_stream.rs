@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -17,10 +19,19 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The interval of keep-alive comments. It is shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
+/// A comment that keeps the connection alive.
+const COMMENT: &[u8] = b":\n\n";
+
 /// A source of events, which makes each event when the connection takes it. Nothing is queued, so a slow client delays no other.
 pub trait Source: Send + 'static {
     /// Waits for the next event. Returns `None` after the last.
     fn next(&mut self) -> impl Future<Output = Option<Event>> + Send;
+}
+
+/// A source of whole events as they are sent, each with the empty line at its end, for many readers that get the same bytes.
+pub trait Frames: Send + 'static {
+    /// Waits for the next events. Returns `None` after the last. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<Bytes>> + Send;
 }
 
 /// Returns the id of the last event that a client got, by the header `Last-Event-ID`. A client without any event sends no id or
@@ -39,4 +50,21 @@ pub fn reply<T: Send + 'static>(source: impl Source, held: T) -> Response {
     let stream = Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     // `Sse` sets `Cache-Control` itself.
     ([(BUFFERING, "no")], stream).into_response()
+}
+
+/// Sends the events of a source of frames, and holds `held` until the stream ends.
+pub fn reply_frames<T: Send + 'static>(source: impl Frames, held: T) -> Response {
+    let frames = stream::unfold((source, held), async |(mut source, held)| {
+        let frame = match tokio::time::timeout(KEEP_ALIVE, source.next()).await {
+            Ok(frame) => frame?,
+            Err(_) => Bytes::from_static(COMMENT),
+        };
+        Some((Ok::<_, Infallible>(frame), (source, held)))
+    });
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache"),
+        (BUFFERING, "no"),
+    ];
+    (headers, Body::from_stream(frames)).into_response()
 }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::time::unix;
+use crate::time::{milliseconds, unix};
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::process::{self, Info, Saved, State};
 
 /// The exit code for an end without one: a signal ended the shell, or its end is unknown.
@@ -67,6 +68,9 @@ pub struct Process {
     /// The chat that it belongs to, in a list of all chats.
     #[serde(skip_serializing_if = "Option::is_none")]
     chat: Option<String>,
+    /// The workspace of its chat, in a list of all chats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<String>,
     /// The call that started it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     call: Option<String>,
@@ -88,9 +92,55 @@ pub struct Process {
     last_output_at_unix: Option<u64>,
     /// The number of bytes that it has written so far.
     total_bytes: u64,
+    /// What everything that it started uses, in a list of all chats: absent if nothing of it lives, or if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<Usage>,
+    /// The last line of its output, in a list of all chats: without escape sequences and control characters, at most 200 characters;
+    /// absent if there is none in memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_line: Option<String>,
+}
+
+/// What everything that a process started uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Usage {
+    /// The CPU time since its start, with that of the processes of it that ended.
+    cpu_ms: u64,
+    /// The memory. Without a cgroup for the command, memory that several processes share counts for each.
+    memory_bytes: u64,
+    /// The number of processes of the system.
+    processes: u64,
+}
+
+impl From<process::Usage> for Usage {
+    fn from(usage: process::Usage) -> Self {
+        Self {
+            cpu_ms: milliseconds(usage.cpu),
+            memory_bytes: usage.memory,
+            processes: usage.processes,
+        }
+    }
 }
 
 impl Process {
+    /// Names the workspace of the process.
+    #[must_use]
+    pub fn in_workspace(self, workspace: &WorkspaceName) -> Self {
+        let workspace = Some(workspace.to_string());
+        Self { workspace, ..self }
+    }
+
+    /// Adds what the process uses and last wrote.
+    #[must_use]
+    pub fn observed(self, usage: Option<process::Usage>, last_line: Option<String>) -> Self {
+        let usage = usage.map(Usage::from);
+        Self {
+            usage,
+            last_line,
+            ..self
+        }
+    }
+
     /// Names the chat of the process.
     #[must_use]
     pub fn of_chat(self, chat: Option<&ChatId>) -> Self {
@@ -103,6 +153,7 @@ impl Process {
         Self {
             id: info.id,
             chat: None,
+            workspace: None,
             call: call.map(|call| call.to_string()),
             command: info.command,
             workdir: info.workdir.to_string_lossy().into_owned(),
@@ -112,6 +163,8 @@ impl Process {
             exited_at_unix: info.exited.map(unix),
             last_output_at_unix: info.last_output.map(unix),
             total_bytes: info.total,
+            usage: None,
+            last_line: None,
         }
     }
 }

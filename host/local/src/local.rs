@@ -11,8 +11,8 @@ use toolhost_store::HostState;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
 use toolhost_workspace::files::{Metadata, Skipped, Write};
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Owned, Signal, Snapshot, Started, State, Subscriber,
-    WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot,
+    Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -217,6 +217,13 @@ impl Workspace for Local {
 
     fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
         Box::pin(async move { Ok(self.processes.list_all(&query)) })
+    }
+
+    fn observe(
+        &self,
+        processes: Vec<ProcessName>,
+    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        Box::pin(self.processes.observe(processes))
     }
 
     fn metadata(

@@ -30,8 +30,9 @@ mod workdir;
 
 use toolhost_workspace::process::{
     AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, Info, Kind,
-    ListPlace, Owned, ProcessEvent, Saved, Signal, Snapshot, State, Subject, Subscriber, Survivor,
-    Totals, WINDOW, WaitOptions, Waited, Wake,
+    ListPlace, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Signal,
+    Snapshot, State, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions, Waited,
+    Wake,
 };
 
 pub use capture::Capture;

@@ -11,12 +11,12 @@ use toolhost_state::id::ChatId;
 use toolhost_workspace::files::{self, CpuAccount, Entry, Metadata, Skipped, Write};
 use toolhost_workspace::operation::{
     Cancel, Charged, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf,
-    Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal, SkipLines,
-    Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd, Within, WriteFiles,
+    Observe, Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal,
+    SkipLines, Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd, Within, WriteFiles,
 };
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Owned, Signal, Snapshot, Started, State, Subscriber,
-    WaitOptions, Waited, Wake,
+    AllQuery, Chunk, Command, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot,
+    Started, State, Subscriber, WaitOptions, Waited, Wake,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -325,6 +325,13 @@ impl Workspace for Remote {
 
     fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
         Box::pin(async { Ok(self.call(None, ListAll { query }).await?.reply) })
+    }
+
+    fn observe(
+        &self,
+        processes: Vec<ProcessName>,
+    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        Box::pin(async { Ok(self.call(None, Observe { processes }).await?.reply) })
     }
 
     fn metadata(

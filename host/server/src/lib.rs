@@ -6,6 +6,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod agents;
 mod mcp;
 mod metrics;
+mod now;
 mod openapi;
 mod parts;
 mod unknown;
@@ -15,9 +16,9 @@ mod visibility;
 use std::io;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
+use axum::{Extension, Router};
 use toolhost_call::call::MAX_ARGUMENTS;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
@@ -99,5 +100,6 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
+        .layer(Extension(now::Now::new(parts.host.clone())))
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
 }

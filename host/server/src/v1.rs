@@ -9,6 +9,7 @@ mod bytes;
 mod calls;
 mod chats;
 mod events;
+mod events_of_all;
 mod json_body;
 mod pages;
 mod paths;
@@ -19,6 +20,7 @@ mod workspaces;
 
 use utoipa_axum::router::OpenApiRouter;
 
+pub(super) use all_processes::described;
 pub use calls::{ListedCall, ListedState};
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
@@ -30,6 +32,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(tools::routes())
         .merge(calls::routes())
         .merge(events::routes())
+        .merge(events_of_all::routes())
         .merge(all_processes::routes())
         .merge(processes::routes())
         .merge(chats::routes())

@@ -1,7 +1,11 @@
 //! Processes of this machine, as `/proc` shows them.
 
+mod table;
+
 use std::fs;
 use std::sync::OnceLock;
+
+pub use table::{Process, Table};
 
 /// The status of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

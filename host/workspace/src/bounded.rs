@@ -12,7 +12,8 @@ use toolhost_state::id::ChatId;
 use super::{Owner, Workspace};
 use crate::files;
 use crate::process::{
-    AllQuery, Chunk, Error, Info, Owned, Signal, Snapshot, State, WaitOptions, Waited,
+    AllQuery, Chunk, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot, State,
+    WaitOptions, Waited,
 };
 
 /// Tells whether a caller sees the process of this owner that was started with this key.
@@ -170,6 +171,21 @@ impl Workspace for Bounded {
             let total = listed.len();
             listed.truncate(query.max);
             Ok((listed, total))
+        })
+    }
+
+    fn observe(
+        &self,
+        processes: Vec<ProcessName>,
+    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        Box::pin(async move {
+            let infos = processes.into_iter().map(async |process| {
+                let info = self.inner.info(process.owner.as_ref(), &process.id).await;
+                let sees = |info: &Info| (self.sees)(process.owner.as_ref(), info.key.as_deref());
+                info.is_ok_and(|info| sees(&info)).then_some(process)
+            });
+            let visible = join_all(infos).await.into_iter().flatten().collect();
+            self.inner.observe(visible).await
         })
     }
 

@@ -23,8 +23,8 @@ use toolhost_state::id::ChatId;
 
 use files::{CpuAccount, Entry, Metadata, Skipped, Write};
 use process::{
-    AllQuery, Chunk, Command, Containment, Error, Info, Owned, Signal, Snapshot, Started, State,
-    Subscriber, Totals, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Containment, Error, Info, Observation, Owned, ProcessName, Signal,
+    Snapshot, Started, State, Subscriber, Totals, WaitOptions, Waited,
 };
 
 pub use bounded::{Bounded, Sees};
@@ -206,6 +206,16 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
     fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
         self.inner()
             .map_or_else(no_processes, |inner| inner.list_all(query))
+    }
+
+    /// Returns what processes use and last wrote, in any order; unknown processes are left out. It counts as a use of no chat. At most
+    /// [`MAX_OBSERVED`](process::MAX_OBSERVED) processes are observed at once.
+    fn observe(
+        &self,
+        processes: Vec<ProcessName>,
+    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        self.inner()
+            .map_or_else(no_processes, |inner| inner.observe(processes))
     }
 
     /// Returns facts about the file or directory at a path. As for all operations on files, relative paths begin at

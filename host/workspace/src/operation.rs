@@ -23,8 +23,8 @@ pub use files::{
 pub use identity::{Identity, VERSION};
 pub use notice::{Named, Notice, Numbered};
 pub use processes::{
-    Cancel, End, EndChat, Ended, Find, GetStatus, InfoOf, List, ListAll, Open, Read, SendSignal,
-    Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd,
+    Cancel, End, EndChat, Ended, Find, GetStatus, InfoOf, List, ListAll, Observe, Open, Read,
+    SendSignal, Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd,
 };
 
 /// What happens if an operation is sent twice, because the answer to the first request was lost.

@@ -3,6 +3,7 @@
 mod answer;
 mod execution;
 mod keeper;
+mod live;
 mod lookup;
 mod past;
 mod recovery;
@@ -37,6 +38,7 @@ use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
 use turn::Turn;
 
+pub use live::LiveCall;
 pub use recovery::Interrupted;
 pub use shared::{Admitted, Listener};
 

@@ -199,23 +199,27 @@ impl Hub {
         chat: &ChatId,
         after: Option<Position>,
     ) -> Result<Place, Refused> {
-        let Limits {
-            readers_per_chat,
-            readers,
-            ..
-        } = self.limits;
+        let readers_per_chat = self.limits.readers_per_chat;
         let of_chat = self.chats.get(chat).map_or(0, |buffer| buffer.readers);
-        if of_chat >= readers_per_chat || self.stats.readers >= readers {
+        if of_chat >= readers_per_chat {
             self.stats.refused += 1;
-            return Err(match of_chat >= readers_per_chat {
-                true => Refused::Chat(readers_per_chat),
-                false => Refused::All(readers),
-            });
+            return Err(Refused::Chat(readers_per_chat));
         }
+        self.enter()?;
         let place = self.listen(chat, after);
-        self.stats.readers += 1;
         self.buffer(chat).readers += 1;
         Ok(place)
+    }
+
+    /// Counts a reader of all chats together.
+    pub(super) fn enter(&mut self) -> Result<(), Refused> {
+        let readers = self.limits.readers;
+        if self.stats.readers >= readers {
+            self.stats.refused += 1;
+            return Err(Refused::All(readers));
+        }
+        self.stats.readers += 1;
+        Ok(())
     }
 
     /// Removes a listener.

@@ -41,11 +41,17 @@ impl Host {
         let request = Arc::clone(request);
         let host = self.clone();
         let tracked = inner.calls.token();
+        let waiting = match place {
+            Place::Named(_) => Some(inner.queued.wait(&request.chat, &request.id)),
+            Place::Default => None,
+        };
         let read_only = route.read_only;
         let execution = async move {
             let _tracked = tracked;
             let opening = host.workspace_for(&route, &place);
-            let outcome = match cancelled.run_until_cancelled(opening).await {
+            let opened = cancelled.run_until_cancelled(opening).await;
+            drop(waiting);
+            let outcome = match opened {
                 Some(Ok(workspace)) => {
                     let context = Context {
                         workspace: host.seen_by(&request.actor, &workspace),

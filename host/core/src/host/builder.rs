@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::workspaces::{Providers, Routed, Workspaces, keep_up};
-use super::{Host, Inner, PluginSet, PluginSource, Plugins, embedded, interrupted, observe};
+use super::{Host, Inner, PluginSet, PluginSource, Plugins, embedded, interrupted, live, observe};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
@@ -374,6 +374,7 @@ impl Builder {
             approval: self.approval,
             stopping,
             calls: TaskTracker::new(),
+            queued: live::Queued::default(),
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);

@@ -204,6 +204,16 @@ impl Principal {
         self.inner.chats.is_none() && self.may_use_all() && *self.actor().workspaces() == Reach::All
     }
 
+    /// Returns the bounds of the principal as a text: principals with the same bounds may see the same.
+    pub fn bounds(&self) -> String {
+        json!([
+            self.chat_prefix(),
+            self.actor().tools().as_deref(),
+            self.workspaces()
+        ])
+        .to_string()
+    }
+
     /// Returns whether the principal has every scope and no bounds.
     pub(super) fn may_do_everything(&self) -> bool {
         self.is_unbounded() && Scope::ALL.into_iter().all(|scope| self.has(scope))

@@ -109,6 +109,20 @@ impl Capture {
         [older, newer].concat()
     }
 
+    /// Returns a copy of at most this many of the last bytes, as far as memory has them.
+    pub fn last(&self, max: usize) -> Vec<u8> {
+        let (head, tail) = self.windows();
+        let tail_bytes = self.ring.len().min(max);
+        let mut last = Vec::new();
+        // The head is a part of the last bytes only if nothing between is gone.
+        if head.end == tail.start {
+            let from_head = self.head.len().min(max - tail_bytes);
+            last.extend(self.head.iter().skip(self.head.len() - from_head));
+        }
+        last.extend(self.ring.iter().skip(self.ring.len() - tail_bytes));
+        last
+    }
+
     /// Frees all memory. [`Capture::total`] stays, so that later reads name the exact gap.
     ///
     /// The beginning is gone for good: of bytes that are added later only the last are kept.

@@ -22,6 +22,7 @@ mod take_over;
 mod terminal;
 mod terms;
 mod tree;
+mod usage;
 mod values;
 mod wire;
 
@@ -51,6 +52,7 @@ pub use spawner::NO_SPAWNER;
 pub use spawner::Spawner;
 pub(super) use take_over::{Ended, Found, Taken};
 pub(super) use terminal::run_in_terminal;
+pub(super) use usage::Look;
 pub(super) use values::{Event, Exit, Output, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.

@@ -7,6 +7,7 @@ mod denials;
 mod ends;
 mod keeper;
 mod keeping;
+mod observing;
 mod recovery;
 mod slot;
 mod starts;

@@ -8,8 +8,8 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::pages;
-use super::processes::{described, problem};
-use toolhost_core::Host;
+use super::processes::{self, problem};
+use toolhost_core::{Host, ProcessNow};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_http::process_values::Process;
@@ -84,11 +84,24 @@ async fn list(
     let is_more = listed.len() > limit;
     listed.truncate(limit);
     let last = listed.last().filter(|_| is_more);
+    let next = last.map(|last| ListPlace::of(&last.info).to_string());
+    let listed = host.with_observations(listed).await;
     Ok(Json(ProcessPage {
-        next: last.map(|last| ListPlace::of(&last.info).to_string()),
-        processes: listed
-            .into_iter()
-            .map(|one| described(one.info).of_chat(one.owner.as_ref()))
-            .collect(),
+        next,
+        processes: listed.into_iter().map(described).collect(),
     }))
+}
+
+/// Describes a process with its chat and its workspace, what it uses and last wrote.
+pub(crate) fn described(one: ProcessNow) -> Process {
+    let ProcessNow {
+        process,
+        usage,
+        last_line,
+        workspace,
+    } = one;
+    processes::described(process.info)
+        .of_chat(process.owner.as_ref())
+        .in_workspace(&workspace)
+        .observed(usage, last_line)
 }

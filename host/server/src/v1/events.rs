@@ -28,7 +28,7 @@ use toolhost_http::problem::{Kind, Problem};
 use toolhost_state::id::{CallId, ChatId};
 
 /// After how many seconds a refused reader may try again.
-const TRY_AGAIN: u64 = 5;
+pub(super) const TRY_AGAIN: u64 = 5;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(get))

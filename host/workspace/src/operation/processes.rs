@@ -8,13 +8,16 @@ use toolhost_state::id::ChatId;
 
 use super::{Repeat, operation};
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, MAX_COMMAND, Owned, Signal, Snapshot, Started, State,
-    WaitOptions, Waited, Wake,
+    AllQuery, Chunk, Command, Error, Info, MAX_COMMAND, MAX_OBSERVED, Observation, Owned,
+    ProcessName, Signal, Snapshot, Started, State, WaitOptions, Waited, Wake,
 };
 use crate::{Owner, Status, Workspace};
 
 /// The most bytes of standard input that an agent takes, and of the variables of a command.
 const MAX_STDIN: usize = 4 << 20;
+
+/// The most bytes of a [`ProcessName`] as JSON.
+const MAX_NAME: usize = 512;
 
 /// JSON and base64 make texts longer: six bytes for a control character at most.
 const ESCAPED: usize = 6;
@@ -248,6 +251,16 @@ operation! {
         query: AllQuery,
     } -> Result<(Vec<Owned>, usize), Error>,
     |this, workspace| workspace.list_all(this.query).await
+}
+
+operation! {
+    /// See [`Workspace::observe`](crate::Workspace::observe).
+    Observe = "observe", |_| Repeat::Harmless, {
+        /// The processes.
+        processes: Vec<ProcessName>,
+    } -> Result<Vec<Observation>, Error>,
+    max_bytes = MAX_OBSERVED * MAX_NAME,
+    |this, workspace| workspace.observe(this.processes).await
 }
 
 operation! {

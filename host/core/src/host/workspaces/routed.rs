@@ -1,5 +1,6 @@
 //! The workspaces of a host as one: each operation goes to the workspace of its chat.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,8 +10,8 @@ use tokio::time::timeout;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, ListPlace, Owned, Signal, Snapshot, Started, State,
-    Subscriber, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, ListPlace, Observation, Owned, ProcessName, Signal,
+    Snapshot, Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -218,6 +219,50 @@ impl Workspace for Routed {
                 all.truncate(max);
             }
             Ok((all, total))
+        })
+    }
+
+    /// Each agent is asked for the processes of its own chats. Agents that do not answer are passed over.
+    fn observe(
+        &self,
+        processes: Vec<ProcessName>,
+    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
+        Box::pin(async move {
+            let mut here = Vec::new();
+            let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
+            for process in processes {
+                match &process.owner {
+                    Some(chat) if self.0.is_elsewhere(chat) => {
+                        let name = self.0.of_chat(chat);
+                        elsewhere.entry(name).or_default().push(process);
+                    }
+                    _ => here.push(process),
+                }
+            }
+            let mut all = self.0.default.observe(here).await?;
+            let mut agents = match elsewhere.is_empty() {
+                true => Vec::new(),
+                false => self.0.open_elsewhere(),
+            };
+            let asked = agents.iter_mut().filter_map(|(name, workspace)| {
+                let own = elsewhere.remove(name)?;
+                Some(async move {
+                    let asked = workspace.observe(own.clone());
+                    let mut found = timeout(ONE_OF_MANY, asked).await.ok()?.ok()?;
+                    found.retain(|one| own.contains(&one.process));
+                    for one in &mut found {
+                        // An agent is not trusted with the screen of the reader.
+                        one.last_line = one
+                            .last_line
+                            .take()
+                            .and_then(|line| Observation::line(&line));
+                    }
+                    Some(found)
+                })
+            });
+            let asked: Vec<_> = asked.collect();
+            all.extend(join_all(asked).await.into_iter().flatten().flatten());
+            Ok(all)
         })
     }
 

@@ -27,6 +27,13 @@ fn check(capture: &Capture, output: &[u8], head: usize, tail: usize) {
     assert_eq!(capture.retained(), first.len() + last.len());
     let expected = (0..first.len() as u64, (len - last.len()) as u64..len as u64);
     assert_eq!(capture.windows(), expected);
+    for max in [0, 1, tail, tail + 1, head + tail, usize::MAX] {
+        let kept = match len <= head + tail {
+            true => output,
+            false => last,
+        };
+        assert_eq!(capture.last(max), kept[kept.len() - kept.len().min(max)..]);
+    }
     assert!(capture.head.capacity() <= head && capture.ring.capacity() <= tail);
 }
 

@@ -180,6 +180,13 @@ impl Leaf {
     }
 }
 
+impl Leaf {
+    /// Returns the directory.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 impl AsFd for Leaf {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.directory.as_fd()

@@ -151,6 +151,16 @@ impl Group {
                 || !survivors::has_members(self.leader.as_raw(), max_age))
     }
 
+    /// Returns the number of the group.
+    pub(super) fn number(&self) -> i32 {
+        self.leader.as_raw()
+    }
+
+    /// Returns whether the leader was reaped, so that its number can name another group.
+    pub(super) fn is_reaped(&self) -> bool {
+        *self.reaped.lock()
+    }
+
     /// Returns the live members, without the leader.
     pub(super) fn members(&self) -> Vec<i32> {
         survivors::members(self.leader.as_raw())

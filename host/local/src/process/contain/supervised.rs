@@ -150,8 +150,13 @@ impl Supervised {
         members
     }
 
+    /// Looks at the cgroup of the command, if it has one.
+    pub(super) fn with_leaf<T>(&self, look: impl FnOnce(&Leaf) -> T) -> Option<T> {
+        self.leaf.lock().as_ref().map(look)
+    }
+
     /// Returns the process id of the supervisor, unless it is not known yet.
-    fn supervisor(&self) -> Option<i32> {
+    pub(super) fn supervisor(&self) -> Option<i32> {
         self.outside(self.spawner, self.supervisor.load(Ordering::Relaxed))
     }
 
