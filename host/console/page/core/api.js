@@ -22,6 +22,9 @@ export const onSessionEnd = (then) => {
   ended = then;
 };
 
+/** Says that the session is over. */
+export const sessionEnded = () => ended();
+
 /** Reads the problem of an answer. @param {Response} response */
 export async function problemOf(response) {
   const text = await response.text().catch(() => "");

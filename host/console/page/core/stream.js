@@ -3,7 +3,7 @@
 // `EventSource` gives up when a server refuses a connection once, and takes in events faster than a page can handle them. This reads
 // the next events only after the last ones were handled, and lets the page draw in between.
 
-import { Problem, problemOf } from "./api.js";
+import { Problem, problemOf, sessionEnded } from "./api.js";
 import { Pace } from "./pace.js";
 
 /** The pause before the first and the last attempts to connect again, in milliseconds. */
@@ -47,18 +47,21 @@ export class Stream {
   async run() {
     this.listener.state("connecting");
     while (!this.isClosed) {
+      /** @type {Problem | undefined} */
+      let problem;
       try {
         await this.connect();
       } catch (error) {
-        if (this.isClosed) return;
-        if (error instanceof Problem && [400, 401, 403, 404].includes(error.status)) {
-          this.listener.state("refused", error);
-          this.isClosed = true;
-          return;
-        }
+        if (error instanceof Problem) problem = error;
       }
       if (this.isClosed) return;
-      this.listener.state("lost");
+      if (problem && [400, 401, 403, 404].includes(problem.status)) {
+        this.listener.state("refused", problem);
+        this.isClosed = true;
+        if (problem.status === 401) sessionEnded();
+        return;
+      }
+      this.listener.state("lost", problem);
       await this.rest();
     }
   }

@@ -81,12 +81,12 @@ const STATES = {
 };
 
 /**
- * A state, as a dot and a word.
+ * A state, as a dot and a word, or a text of the page's own.
  * @param {{state: string, text?: string}} properties
  */
 export function State({ state, text }) {
   const kind = STATES[/** @type {keyof typeof STATES} */ (state)] ?? "is-quiet";
-  return html`<span class=${`state ${kind}`}><span class="dot" aria-hidden="true"></span>${visible(text ?? state)}</span>`;
+  return html`<span class=${`state ${kind}`}><span class="dot" aria-hidden="true"></span>${text ?? line(state, 24)}</span>`;
 }
 
 /** How long ago something was: `12 s`. @param {{at: number, offset?: number}} properties in milliseconds since 1970 */
@@ -126,7 +126,7 @@ export function StreamState({ state, problem }) {
   const text = {
     connecting: "Connecting…",
     live: "Live",
-    lost: "The connection is lost. Connecting again…",
+    lost: `${problem ? line(problem.message, 200) : "The connection is lost."} Connecting again…`,
     refused: problem ? line(problem.message, 300) : "The server refused the connection.",
   }[state];
   const kind = state === "live" ? "is-good" : state === "connecting" ? "is-queued" : "is-bad";

@@ -13,7 +13,7 @@ import { counted, durationText, line, sizeText, visible } from "../core/text.js"
 const isLive = (/** @type {{state: string}} */ { state }) => state === "running" || state === "queued";
 
 /** Says how a call ended, in the words of its state. @param {Call} call */
-const outcomeText = ({ state, success }) => (state === "finished" && success === false ? "finished with an error" : state);
+const outcomeText = ({ state, success }) => (state === "finished" && success === false ? "finished with an error" : line(state, 24));
 /** @param {Call} call */
 const outcomeKind = ({ state, success }) => (state === "finished" && success === false ? "failed" : state);
 

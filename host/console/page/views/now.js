@@ -83,7 +83,7 @@ export function Now({ session }) {
 
 /** @param {any} properties */
 function ChatRows({ chat, calls, processes, at, offset, share, mayEnd }) {
-  const workspace = [...calls, ...processes].find((one) => one.workspace)?.workspace;
+  const workspace = [...calls, ...processes].find((one) => one.workspace && one.workspace !== "default")?.workspace;
   const commands = processes.map((/** @type {NowProcess} */ process) => process.command);
   const ofCall = (/** @type {NowCall} */ call) => processes.filter((/** @type {NowProcess} */ process) => process.call === call.id);
   const others = processes.filter((/** @type {NowProcess} */ process) => !calls.some((/** @type {NowCall} */ call) => call.id === process.call));

@@ -63,7 +63,7 @@ function Caller({ tool, session }) {
   return html`<${Form} schema=${tool.input_schema} send=${send} busy=${run?.state === "running"} action=${`Call ${line(tool.name, 60)}`} />
     <p class="hint">The call runs in a chat of this tab's own, <${ChatLink} chat=${chat} />.</p>
     ${run && html`<section class="result" aria-live="polite"><div class="process-head"><h2 class="part">Reply</h2>
-        <span class="process-facts"><${State} state=${kind} text=${kind === "failed" && run.outcome ? "finished with an error" : kind} /> ${run.took !== undefined && html`<span class="by">${durationText(run.took)}</span>`}
+        <span class="process-facts"><${State} state=${kind} text=${kind === "failed" && run.outcome ? "finished with an error" : line(kind, 24)} /> ${run.took !== undefined && html`<span class="by">${durationText(run.took)}</span>`}
         ${(run.outcome || run.state === "running") && html`<${ChatLink} chat=${chat} call=${run.id}>Open in its chat</${ChatLink}>`}
         ${run.state === "running" && html`<button type="button" class="small" onClick=${() => cancelCall({ chat, id: run.id, tool: tool.name })}>Cancel</button>`}</span></div>
       <${Failure} problem=${run.problem} />
