@@ -56,17 +56,24 @@ function Filters({ filter, then }) {
   </form>`;
 }
 
+/** Returns a value of a line; digests are cut, and empty lists left out. @param {unknown} value */
+function factText(value) {
+  if (Array.isArray(value) && value.length === 0) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return /^[0-9a-f]{64}$/.test(text) ? `${text.slice(0, 12)}…` : line(text, 400);
+}
+
 /** @param {{entry: any}} properties */
 function Entry({ entry }) {
   const isDenial = /denied|refused|failed|quarantined/.test(entry.event) || (entry.event === "call" && entry.outcome === "denied");
   const rest = Object.entries(entry).filter(([name, value]) => !COLUMNS.includes(name) && value !== null);
-  const text = rest.map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "string" ? value : JSON.stringify(value)}`);
+  const facts = rest.map(([name, value]) => [name.replaceAll("_", " "), factText(value)]).filter(([, text]) => text !== "");
   const time = Date.parse(entry.time);
   const by = [entry.principal, entry.plugin, entry.tool].filter(Boolean).map((one) => line(one, 60));
   return html`<tr class=${isDenial ? "is-denial" : ""}>
     <td class="time">${Number.isNaN(time) ? line(entry.time, 40) : html`<${Moment} at=${time} />`}</td>
     <th scope="row"><code>${line(entry.event, 40)}</code><div class="by">${by.join(" · ")}</div></th>
     <td>${entry.chat ? html`<${ChatLink} chat=${entry.chat} call=${entry.call} />` : "–"}</td>
-    <td class="details">${text.map((one) => html`<div>${line(one, 400)}</div>`)}</td>
+    <td class="details">${facts.map(([name, text]) => html`<span class="fact">${line(name, 40)} <span>${text}</span></span> `)}</td>
   </tr>`;
 }

@@ -73,18 +73,32 @@ function Arguments({ call, processes }) {
     if (processes.length > 0) return null;
     return html`<p class="hint">The arguments of this call are not kept: see <code>keep_arguments</code> in the configuration.</p>`;
   }
-  return html`<section><h2 class="part">Arguments</h2><${Values} values=${kept} of="the arguments" /></section>`;
+  // The command is shown with its process.
+  const { command, ...others } = kept;
+  const values = processes.some((process) => process.command === command) ? others : kept;
+  if (values === others && Object.keys(others).length === 0) return null;
+  return html`<section><h2 class="part">Arguments</h2><${Values} values=${values} of="the arguments" /></section>`;
 }
 
 /** The values of an object, each under its name. @param {{values: any, of: string}} properties */
 function Values({ values, of }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return html`<p class="hint">None.</p>`;
-  return html`<dl class="values">${entries.map(([name, value]) => {
-    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-    return html`<dt>${line(name, 80)}</dt><dd>${text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${`${line(name, 80)} of ${of}`} />`
-      : html`<code>${visible(text)}</code>`}</dd>`;
-  })}</dl>`;
+  return html`<dl class="values">${entries.map(([name, value]) => html`<dt>${line(name, 80)}</dt>
+    <dd><${Value} value=${value} label=${`${line(name, 80)} of ${of}`} /></dd>`)}</dl>`;
+}
+
+const isObject = (/** @type {any} */ value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** @param {{value: any, label: string, depth?: number}} properties */
+function Value({ value, label, depth = 0 }) {
+  // Such as the files of an edit, each with its diff.
+  if (Array.isArray(value) && value.length > 0 && value.length <= 20 && value.every(isObject) && depth < 3) {
+    return value.map((one, at) => html`<dl class="values nested">${Object.entries(one).map(([name, inner]) => html`<dt>${line(name, 80)}</dt>
+      <dd><${Value} value=${inner} label=${`${line(name, 80)} of ${at + 1} of ${label}`} depth=${depth + 1} /></dd>`)}</dl>`);
+  }
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+  return text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${label} />` : html`<code>${visible(text)}</code>`;
 }
 
 /** Says how a process stands. @param {Process} process */
@@ -224,9 +238,9 @@ function Part({ part }) {
 function Reading({ value }) {
   const text = JSON.stringify(value, null, 2);
   const [raw, setRaw] = useState(false);
-  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-  const bar = html`<div class="block-bar">${isObject && html`<button type="button" class="small" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>JSON</button>`}
+  const hasNames = isObject(value);
+  const bar = html`<div class="block-bar">${hasNames && html`<button type="button" class="small" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>JSON</button>`}
     <${Copy} text=${text} label="Copy the reply" /></div>`;
-  if (raw || !isObject) return html`<div class="reading">${bar}<${Json} value=${value} label="JSON of the reply" /></div>`;
+  if (raw || !hasNames) return html`<div class="reading">${bar}<${Json} value=${value} label="JSON of the reply" /></div>`;
   return html`<div class="reading">${bar}<${Values} values=${value} of="the reply" /></div>`;
 }
