@@ -72,6 +72,9 @@ mod contract;
 /// The server, over real sockets.
 mod http;
 
+/// The console: logins, what a cookie may do, the stream of what runs, and the page in a browser.
+mod console;
+
 /// The agent API, which is compatible with the reference implementation.
 mod agent;
 
@@ -83,9 +86,6 @@ mod observability;
 
 /// Programs that use Toolhost: the examples, and the official clients of MCP.
 mod clients;
-
-/// The console: its logins, and the page in a browser.
-mod console;
 
 /// The invariants of ARCHITECTURE.md.
 mod tidy;

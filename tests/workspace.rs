@@ -4,6 +4,7 @@ mod events;
 mod faults;
 mod files;
 mod kinds;
+mod observing;
 mod processes;
 
 use std::sync::Arc;

@@ -41,7 +41,7 @@ pub use builder::{Builder, StartError};
 pub use embedded::EMBEDDED;
 pub use live::{CallNow, ProcessNow};
 pub use plugins::{
-    Component, Embedded, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
+    Component, Embedded, Latency, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
     PluginState,
 };
 use plugins::{Listed, Plugins};

@@ -1,5 +1,7 @@
 //! Grants: the imports that an operator allows a plugin, and the environment and directories that the plugin sees.
 
+mod words;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;

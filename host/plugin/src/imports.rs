@@ -227,6 +227,7 @@ mod tests {
         let shape = |exports: &[&str]| Shape {
             imports: vec!["toolhost:plugin/files@0.1.0".into()],
             exports: exports.iter().map(|name| (*name).into()).collect(),
+            ..Shape::default()
         };
         let both = shape(&["toolhost:plugin/tools@0.2.0", "toolhost:plugin/tools@0.1.3"]);
         assert_eq!(both.contract(), Some("0.1.3"));

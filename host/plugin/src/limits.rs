@@ -1,5 +1,6 @@
 //! Limits of a plugin. Every resource has a limit, and every limit has a default.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -71,6 +72,15 @@ pub struct Limits {
     /// embeds the library without `Builder::compiler` has only that second limit.
     #[serde(rename = "compile_time_ms", serialize_with = "milliseconds")]
     pub compile_time: Duration,
+}
+
+impl Limits {
+    /// Returns the limits by their names in records: bytes and numbers, and times in milliseconds.
+    pub fn by_name(&self) -> BTreeMap<String, u64> {
+        // Every field serializes to a number.
+        let fields = serde_json::to_value(self).unwrap_or_default();
+        serde_json::from_value(fields).unwrap_or_default()
+    }
 }
 
 fn milliseconds<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {

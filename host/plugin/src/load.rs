@@ -189,6 +189,11 @@ impl Plugin {
         self.component.size
     }
 
+    /// Returns the version that the component says it has, in at most 64 harmless bytes.
+    pub fn version(&self) -> Option<&str> {
+        self.component.shape.version.as_deref()
+    }
+
     /// Returns the names of the component's imports, in its order.
     pub fn imports(&self) -> &[String] {
         &self.component.shape.imports

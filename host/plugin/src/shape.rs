@@ -3,6 +3,7 @@
 use wasmparser::{ComponentExternalKind, Parser, Payload};
 
 use super::LoadError;
+use super::text::shown_up_to;
 
 /// The first bytes of every WebAssembly file.
 const MAGIC: &[u8] = b"\0asm";
@@ -14,6 +15,10 @@ const COMPONENT: [u8; 4] = [0x0d, 0, 1, 0];
 /// The most imports, and the most exports, of one component. A Python component has about 30.
 const MAX_NAMES: usize = 1000;
 
+/// The custom section in which a component says its version, and the most bytes of that.
+const VERSION: &str = "version";
+const MAX_VERSION: usize = 64;
+
 /// The names of a component's imports and exports. The guest chooses the names: any text of up to 100,000 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
@@ -21,6 +26,8 @@ pub struct Shape {
     pub imports: Vec<String>,
     /// The names of its exports, in its order.
     pub exports: Vec<String>,
+    /// The version that it says it has, cut at 64 bytes.
+    pub version: Option<String>,
 }
 
 impl Shape {
@@ -41,6 +48,10 @@ impl Shape {
                     depth += 1;
                 }
                 Payload::ComponentSection { .. } => depth += 1,
+                Payload::CustomSection(section) if depth == 0 && section.name() == VERSION => {
+                    let text = String::from_utf8_lossy(section.data());
+                    shape.version = Some(shown_up_to(&text, MAX_VERSION));
+                }
                 Payload::End(_) => depth = depth.saturating_sub(1),
                 Payload::ComponentImportSection(imports) if depth == 0 => {
                     for import in imports {

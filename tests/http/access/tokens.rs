@@ -208,7 +208,10 @@ async fn what_is_open_is_what_is_documented() {
     ];
     let mut open = std::collections::BTreeSet::new();
     let stays = reqwest::redirect::Policy::none();
-    let client = crate::harness::http_client().redirect(stays).build().unwrap();
+    let client = crate::harness::http_client()
+        .redirect(stays)
+        .build()
+        .unwrap();
     for path in described.chain(others.map(str::to_owned)) {
         let url = format!("{}{}", server.url, path.replace(['{', '}'], ""));
         if client.get(url).send().await.unwrap().status() != 401 {

@@ -87,6 +87,9 @@ impl Host {
                     | ErrorKind::UnknownOutcome => Ending::Silent,
                 },
             };
+            route
+                .tally
+                .ended(outcome.duration, ending == Ending::Trapped);
             let change = healthy.ended(ending);
             // The health of a version that was replaced meanwhile says nothing about the version in use.
             if inner.plugins.table().has(&route.health) {

@@ -7,6 +7,7 @@ mod entry;
 mod granted;
 mod source;
 mod table;
+mod tally;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,6 +29,7 @@ use granted::Granted;
 pub use source::{Component, Embedded, PluginSet, PluginSource};
 use table::Table;
 pub(super) use table::{Listed, Route};
+pub use tally::Latency;
 
 /// The principal in the audit trail of a change that the configuration makes.
 const CONFIGURATION: &str = "configuration";

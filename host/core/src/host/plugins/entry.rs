@@ -1,5 +1,6 @@
 //! One plugin as the host knows it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,6 +10,7 @@ use utoipa::ToSchema;
 
 use super::granted::Granted;
 use super::source::{Component, Embedded, Mark, PluginSource};
+use super::tally::{Latency, Tally};
 use crate::host::health::Health;
 use toolhost_plugin::{Options, Plugin};
 
@@ -33,6 +35,8 @@ pub(in crate::host) struct Entry {
     /// The reason why that content did not load.
     pub(super) error: Option<String>,
     pub(in crate::host) health: Arc<Health>,
+    /// The calls of all versions.
+    pub(super) tally: Arc<Tally>,
 }
 
 /// The state of a plugin. `active`: its tools are offered. `quarantined`: its tools are listed, but calls are refused for a
@@ -54,7 +58,7 @@ pub enum PluginState {
 }
 
 /// A plugin, and its state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 #[schema(as = Plugin)]
 pub struct PluginInfo {
     /// The name of the plugin.
@@ -69,6 +73,28 @@ pub struct PluginInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = String, required = false)]
     pub component: Option<PathBuf>,
+    /// The SHA-256 of the component in use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub sha256: Option<String>,
+    /// The version that the component in use says it has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub version: Option<String>,
+    /// The imports of the component in use.
+    pub imports: Vec<String>,
+    /// What the plugin may do, in words, such as `reads the files of the workspace`.
+    pub grants: Vec<String>,
+    /// The limits of the plugin, by their names in the audit trail: bytes, numbers, and times in milliseconds.
+    pub limits: BTreeMap<String, u64>,
+    /// How many calls have ended since the server was started.
+    pub calls: u64,
+    /// How many of them trapped.
+    pub traps: u64,
+    /// How long they took; absent before the first call has ended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub latency: Option<Latency>,
     /// The reason why the plugin does not load, or why its newest version does not while an older one is in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -90,6 +116,7 @@ impl Entry {
             tried: None,
             error: None,
             health: Health::new(source.options.limits.traps),
+            tally: Arc::default(),
             given: source.clone(),
             source,
         }
@@ -145,11 +172,21 @@ impl Entry {
             (true, None) if self.error.is_none() => PluginState::Loading,
             (true, None) => PluginState::Failed,
         };
+        let used = self.plugin.as_ref().map(|(plugin, _)| plugin);
+        let options = &self.source.options;
         PluginInfo {
             name: self.name().to_owned(),
             state,
             embedded: self.embedded,
             tools: Vec::new(),
+            sha256: used.map(|plugin| plugin.digest().to_string()),
+            version: used.and_then(|plugin| plugin.version().map(str::to_owned)),
+            imports: used.map_or_else(Vec::new, |plugin| plugin.imports().to_vec()),
+            grants: options.grants.in_words(),
+            limits: options.limits.by_name(),
+            calls: 0,
+            traps: 0,
+            latency: None,
             component: match &self.source.component {
                 Component::Bytes(_) => None,
                 Component::File(path) => Some(path.clone()),

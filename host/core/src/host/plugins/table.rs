@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::entry::{Entry, PluginInfo, PluginState};
 use super::granted::Granted;
+use super::tally::Tally;
 use crate::host::health::Health;
 use toolhost_call::tool::Definition;
 use toolhost_plugin::Plugin;
@@ -30,6 +31,8 @@ pub(in crate::host) struct Route {
     pub(in crate::host) health: Arc<Health>,
     /// Whether the plugin is on. It may be turned off before there is a new table.
     pub(in crate::host) on: Arc<AtomicBool>,
+    /// Where its calls are counted.
+    pub(in crate::host) tally: Arc<Tally>,
     /// The name that the plugin gave the tool.
     pub(in crate::host) tool: String,
     /// Whether the tool promises to change nothing.
@@ -42,12 +45,14 @@ pub(in crate::host) struct Listed {
     pub(in crate::host) info: PluginInfo,
     pub(in crate::host) health: Arc<Health>,
     pub(in crate::host) on: Arc<AtomicBool>,
+    tally: Arc<Tally>,
 }
 
 impl Listed {
     /// Returns the entry with the plugin's present state.
     pub(in crate::host) fn now(&self) -> PluginInfo {
         let mut info = self.info.clone();
+        (info.calls, info.traps, info.latency) = self.tally.sums();
         if !self.on.load(Ordering::Relaxed) {
             info.state = PluginState::Disabled;
             info.tools.clear();
@@ -87,6 +92,7 @@ impl Table {
                 granted: granted.clone(),
                 health: Arc::clone(&entry.health),
                 on: Arc::clone(&entry.on),
+                tally: Arc::clone(&entry.tally),
                 tool: tool.name.clone(),
                 read_only: tool.hints.read_only,
             };
@@ -104,6 +110,7 @@ impl Table {
             },
             health: Arc::clone(&entry.health),
             on: Arc::clone(&entry.on),
+            tally: Arc::clone(&entry.tally),
         });
         Self {
             tools: tools.into(),

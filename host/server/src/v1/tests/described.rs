@@ -232,6 +232,17 @@ fn plugins_are_as_described() {
             embedded: false,
             tools: vec!["t".into()],
             component: quarantined.then(|| "/p.wasm".into()),
+            sha256: quarantined.then(|| "00".into()),
+            version: quarantined.then(|| "1.0.0".into()),
+            imports: vec!["i".into()],
+            grants: vec!["reads".into()],
+            limits: [("memory".to_owned(), 1)].into(),
+            calls: 1,
+            traps: 1,
+            latency: quarantined.then_some(toolhost_core::Latency {
+                median_ms: 1.5,
+                p99_ms: 2.0,
+            }),
             error: (state == PluginState::Failed).then(|| "x".into()),
             quarantined_ms: quarantined.then_some(1),
         };
