@@ -4,12 +4,19 @@ import { html, useEffect, useRef, useState } from "./html.js";
 import { api } from "../core/api.js";
 import { coarseText, durationText, line, timeText, visible } from "../core/text.js";
 
+/** Are called every second. One timer is for all of them. @type {Set<(now: number) => void>} */
+const watches = new Set();
+setInterval(() => {
+  const now = Date.now();
+  for (const watch of watches) watch(now);
+}, 1000);
+
 /** Renders again every second while it is used, and returns the time. */
 export function useNow() {
   const [now, set] = useState(Date.now());
   useEffect(() => {
-    const timer = setInterval(() => set(Date.now()), 1000);
-    return () => clearInterval(timer);
+    watches.add(set);
+    return () => watches.delete(set);
   }, []);
   return now;
 }

@@ -29,6 +29,9 @@ function shares(before, now) {
   return found;
 }
 
+/** The most calls, and the most processes, that are shown. */
+const MOST = 400;
+
 /** Puts calls and processes together by chat, the chats that ran first at the top. @param {Snapshot} snapshot */
 function byChat({ at_unix_ms, calls, processes }) {
   /** @type {Map<string, {chat: string, since: number, calls: NowCall[], processes: NowProcess[]}>} */
@@ -39,8 +42,8 @@ function byChat({ at_unix_ms, calls, processes }) {
     chats.set(chat, found);
     return found;
   };
-  for (const call of calls) of(call.chat, at_unix_ms - call.running_ms).calls.push(call);
-  for (const process of processes) of(process.chat ?? "", process.started_at_unix_ms).processes.push(process);
+  for (const call of calls.slice(0, MOST)) of(call.chat, at_unix_ms - call.running_ms).calls.push(call);
+  for (const process of processes.slice(0, MOST)) of(process.chat ?? "", process.started_at_unix_ms).processes.push(process);
   return [...chats.values()].sort((one, other) => one.since - other.since);
 }
 
@@ -67,6 +70,7 @@ export function Now({ session }) {
   const mayEnd = may(session, "call");
   const chats = snapshot ? byChat(snapshot) : [];
   const running = snapshot && `${counted(snapshot.calls.length, "call")} and ${counted(snapshot.processes.length, "process", "processes")} in ${counted(chats.length, "chat")}`;
+  const left = snapshot && Math.max(0, snapshot.calls.length - MOST) + Math.max(0, snapshot.processes.length - MOST);
   return html`<div class="head"><h1>Now</h1><p class="sum" role="status">${running}</p><${StreamState} ...${stream} /></div>
     ${!snapshot && stream.state !== "refused" && html`<${Loading} />`}
     ${snapshot && chats.length === 0 && html`<${Empty} title="Nothing runs">
@@ -78,7 +82,8 @@ export function Now({ session }) {
         <th scope="col"><span class="sr">Actions</span></th></tr></thead>
       ${chats.map((one) => html`<${ChatRows} key=${one.chat} ...${one} at=${snapshot?.at_unix_ms} offset=${offset.current}
         share=${share.current} mayEnd=${mayEnd} />`)}
-    </table></div>`}`;
+    </table></div>`}
+    ${left ? html`<p class="hint more">${left.toLocaleString()} more run; this list has the first ${MOST} calls and processes.</p>` : null}`;
 }
 
 /** @param {any} properties */

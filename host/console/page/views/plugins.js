@@ -4,7 +4,7 @@ import { html, useState } from "../parts/html.js";
 import { Empty, Failure, Loading, State, useLoaded } from "../parts/basics.js";
 import { ask } from "../parts/dialog.js";
 import { api } from "../core/api.js";
-import { counted, durationText, line } from "../core/text.js";
+import { counted, durationText, line, sizeText } from "../core/text.js";
 
 /** @param {unknown} _properties */
 export function Plugins(_properties) {
@@ -61,19 +61,17 @@ function Plugin({ plugin, again }) {
     <${Words} title="Imports" list=${plugin.imports} />
     <${Limits} limits=${plugin.limits} />
     ${plugin.component && html`<p class="by breakable">${line(plugin.component, 400)}</p>`}
-    ${plugin.digest && html`<p class="by breakable"><code>${line(plugin.digest, 100)}</code></p>`}
+    ${plugin.sha256 && html`<p class="by breakable">SHA-256 <code>${line(plugin.sha256, 100)}</code></p>`}
   </article>`;
 }
 
-/** The numbers of a plugin that the server knows. @param {any} plugin @returns {[string, string][]} */
+/** How the plugin fared since the start of the server. @param {any} plugin @returns {[string, string][]} */
 function factsOf({ calls, traps, latency }) {
   /** @type {[string, string][]} */
   const facts = [];
-  const count = typeof calls === "object" && calls !== null ? calls.total ?? calls.ended : calls;
-  if (count !== undefined && count !== null) facts.push(["Calls", Number(count).toLocaleString()]);
-  if (traps !== undefined && traps !== null) facts.push(["Traps", Number(traps).toLocaleString()]);
-  if (latency?.median_ms !== undefined) facts.push(["Median", durationText(latency.median_ms)]);
-  if (latency?.p99_ms !== undefined) facts.push(["99th percentile", durationText(latency.p99_ms)]);
+  if (calls !== undefined) facts.push(["Calls", Number(calls).toLocaleString()]);
+  if (traps !== undefined) facts.push(["Traps", Number(traps).toLocaleString()]);
+  if (latency) facts.push(["Median", durationText(latency.median_ms)], ["99th percentile", durationText(latency.p99_ms)]);
   return facts;
 }
 
@@ -84,9 +82,14 @@ function Words({ title, list, none }) {
     : html`<ul>${list.map((one) => html`<li key=${one}>${line(one, 300)}</li>`)}</ul>`}</div>`;
 }
 
-/** @param {{limits?: Record<string, unknown> | string[]}} properties */
+const SIZES = ["memory", "reply", "log", "host_call_data", "host_data"];
+const TIMES = ["guest_time", "deadline", "max_deadline", "cancel_grace"];
+
+/** @param {{limits?: Record<string, number>}} properties */
 function Limits({ limits }) {
-  if (!limits) return null;
-  const list = Array.isArray(limits) ? limits : Object.entries(limits).map(([name, value]) => `${name.replaceAll("_", " ")}: ${typeof value === "object" ? JSON.stringify(value) : value}`);
-  return html`<${Words} title="Limits" list=${list} />`;
+  if (!limits || Object.keys(limits).length === 0) return null;
+  const text = (/** @type {string} */ name, /** @type {number} */ value) =>
+    SIZES.includes(name) ? sizeText(value) : TIMES.includes(name) ? durationText(value) : line(Number.isFinite(value) ? value.toLocaleString() : value, 80);
+  return html`<details><summary>Limits</summary><dl class="facts">${Object.entries(limits).map(([name, value]) => html`<div key=${name}>
+    <dt>${line(name.replaceAll("_", " "), 80)}</dt><dd>${text(name, value)}</dd></div>`)}</dl></details>`;
 }
