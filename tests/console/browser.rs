@@ -151,9 +151,10 @@ async fn fifty_megabytes_of_output_leave_the_page_responsive() {
         seen["elements"]
     );
     assert!(seen["most"].as_u64().unwrap() < 120, "{}", seen["most"]);
-    // It drew all the time. A slow machine draws less often, with and without output.
+    // It drew all the time: a page that reads or shows all of the output at once stands still for many seconds. On a machine
+    // with nothing else to do, 95 of 100 frames take less than 100 ms.
     let p95 = |of: &Value| of["p95"].as_f64().unwrap();
-    let bound = f64::max(100.0, 10.0 * p95(idle));
+    let bound = f64::max(1000.0, 50.0 * p95(idle));
     for of in [live, &seen["scrolling"]] {
         assert!(p95(of) < bound, "{of}, while idle {idle}");
     }

@@ -5,14 +5,15 @@ export default async ({ url, open, signIn, view, seen }) => {
   const views = await page.getByRole("navigation", { name: "Views" }).getByRole("link").allInnerTexts();
   const texts = [];
   const read = async () => {
-    await page.waitForLoadState("networkidle").catch(() => {});
+    await page.locator(".loading").waitFor({ state: "detached" });
+    await page.settled();
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     texts.push(await page.locator("body").innerText());
   };
   await page.getByText("own-command").first().waitFor();
   for (const name of views) {
     await page.getByRole("navigation", { name: "Views" }).getByRole("link", { name, exact: true }).click();
     await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
-    await page.locator(".loading").waitFor({ state: "detached" });
     await read();
   }
   await view(page, "chats/own-1");

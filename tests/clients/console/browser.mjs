@@ -17,7 +17,8 @@ const seen = { foreign: [], errors: [], stopped: [], dialogs: [], answers: [] };
 /** Opens a page in a context of its own, which is watched. */
 async function open(settings = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...settings });
-  context.setDefaultTimeout(120_000);
+  // Nothing here takes as long, on a slow machine with much to do either.
+  context.setDefaultTimeout(300_000);
   const waiting = new Set();
   context.on("request", (request) => {
     if (!request.url().startsWith(`${url}/`) && !request.url().startsWith("data:")) seen.foreign.push(request.url());
