@@ -16,7 +16,7 @@ export default async ({ url, open, signIn, view, seen }) => {
     await page.getByRole("heading", { level: 1, name, exact: true }).waitFor();
     await read();
   }
-  await view(page, "chats/own-1");
+  await view(page, "chats/own-1/1");
   await page.locator(".terminal-row").filter({ hasText: "own-output" }).first().waitFor();
   await read();
   await page.getByLabel("Text of a reply").fill("output");

@@ -14,7 +14,6 @@ export default async ({ open, signIn, view, execute }) => {
   await page.locator('[data-stream="live"]').waitFor();
   const row = (text) => page.locator(".terminal-row").filter({ hasText: text }).first();
   await execute("long", "1", "echo before-the-restart");
-  await page.getByRole("button", { name: "before-the-restart" }).click();
   await row("before-the-restart").waitFor();
   await after("stop");
   await page.locator('[data-stream="lost"]').waitFor();
