@@ -336,10 +336,8 @@ async fn a_token_for_some_chats_sees_no_others_on_any_view() {
     let own = seen["own"].as_array().unwrap();
     assert!(own.len() >= 8, "{own:?}");
     for answer in own {
-        assert_eq!(
-            answer[1], 200,
-            "the page asks for what it does not get: {answer}"
-        );
+        let is_given = [200, 204].iter().any(|status| answer[1] == *status);
+        assert!(is_given, "the page asks for what it does not get: {answer}");
     }
     let answers = seen["seen"]["answers"].as_array().unwrap();
     for answer in answers {

@@ -56,7 +56,7 @@ export function usePages(address, key, dependencies) {
     const page = await api(address(undefined), { signal });
     setMore([]);
     setProblem(undefined);
-    return { entries: page[key], next: page.next };
+    return { entries: page[key], next: page.next, page };
   }, dependencies);
   const pages = first.value ? [first.value, ...more] : [];
   const next = pages[pages.length - 1]?.next;
@@ -74,6 +74,8 @@ export function usePages(address, key, dependencies) {
   };
   return {
     entries: pages.flatMap((page) => page.entries),
+    /** The first page, with what else is in it. */
+    first: first.value?.page,
     loading: first.loading,
     problem: first.problem ?? problem,
     again: first.again,

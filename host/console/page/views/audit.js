@@ -24,12 +24,21 @@ export function Audit({ session }) {
     <${Filters} filter=${filter} then=${setFilter} bounded=${session.chats != null} />
     <${Failure} problem=${pages.problem} again=${pages.again} />
     ${pages.loading && pages.entries.length === 0 && html`<${Loading} />`}
-    ${!pages.loading && !pages.problem && pages.entries.length === 0 && html`<${Empty} title=${asked.denied ? "No denials" : "No lines"}>
-      <p>${asked.denied ? "Nothing was denied, as far as the trail is kept. Choose “everything” to see all lines." : "No line fits."}</p></${Empty}>`}
+    ${!pages.loading && !pages.problem && pages.entries.length === 0 && html`<${Nothing} denied=${asked.denied} page=${pages.first} />`}
     ${pages.entries.length > 0 && html`<div class="table-frame"><table class="audit">
       <thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Chat</th><th scope="col">Details</th></tr></thead>
       <tbody>${pages.entries.map((entry, at) => html`<${Entry} key=${at} entry=${entry} />`)}</tbody></table></div>`}
     ${pages.more}`;
+}
+
+/** @param {any} properties */
+function Nothing({ denied, page }) {
+  if (page?.recorded === false) {
+    return html`<${Empty} title="No audit trail"><p>This server records none: it was started without a state directory, or with <code>--no-audit</code>.</p></${Empty}>`;
+  }
+  if (page?.next) return html`<${Empty} title=${denied ? "No denials among the newest lines" : "None of the newest lines fits"}><p>Older lines may have some.</p></${Empty}>`;
+  return html`<${Empty} title=${denied ? "No denials" : "No lines"}>
+    <p>${denied ? "Nothing was denied, as far as the trail is kept. Choose “everything” to see all lines." : "No line fits."}</p></${Empty}>`;
 }
 
 /** @param {any} properties */

@@ -19,6 +19,6 @@ export function Health(_properties) {
     <${Failure} problem=${loaded.problem} again=${loaded.again} />
     ${loaded.loading && !loaded.value && html`<${Loading} />`}
     ${checks.length > 0 && html`<ul class="checks">${checks.map((check) => html`<li key=${check.name}>
-      <${State} state=${check.status} /><div><strong>${line(check.name, 100)}</strong><p>${line(check.text, 1000)}</p></div></li>`)}</ul>`}
+      <${State} state=${check.status} /><div><strong>${line(check.name, 100)}</strong><p>${line(check.text, 1000)}</p>${check.advice && html`<p class="hint">${line(check.advice, 1000)}</p>`}</div></li>`)}</ul>`}
     ${Object.keys(rest).length > 0 && html`<details><summary>All facts</summary><${Json} value=${rest} label="Facts about the server" /></details>`}`;
 }
