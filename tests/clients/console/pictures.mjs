@@ -48,6 +48,11 @@ export default async ({ options, open, signIn, view, request, execute }) => {
     await take(page, `console-now-${kind}`);
     await view(page, "chats/support-42/4");
     await page.locator(".terminal-row").filter({ hasText: "182/214" }).waitFor();
+    // All of it is to be seen.
+    await page.waitForFunction(() => {
+      const terminal = document.querySelector(".terminal");
+      return document.querySelector(".output-bar").textContent.includes("9 lines") && terminal.scrollHeight <= terminal.clientHeight;
+    });
     await page.evaluate(() => window.scrollTo(0, 0));
     await take(page, `console-chat-${kind}`);
     await page.context().close();

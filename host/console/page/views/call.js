@@ -140,16 +140,19 @@ function OutputPart({ process, follower }) {
     if (!place.current) return;
     const base = processAddress(follower.chat, id);
     const shown = new Viewer(place.current, `Output of ${line(command, 80)}`, setFollowing);
+    let timer = 0;
     let told = 0;
+    const tell = () => {
+      timer = 0;
+      told = performance.now();
+      setReading({ read: model.read, written: model.written, problem: model.problem, rows: model.count });
+    };
     const model = new Output(
       (since, max) => api(address(`${base}/output`, { since, max })),
       () => {
         shown.refresh();
-        // What is said about it need not be of this frame.
-        told ||= setTimeout(() => {
-          told = 0;
-          setReading({ read: model.read, written: model.written, problem: model.problem, rows: model.count });
-        }, 100);
+        // What is said about it need not be of every frame.
+        timer ||= setTimeout(tell, Math.max(0, told + 150 - performance.now()));
       },
     );
     shown.output = model;
@@ -162,7 +165,7 @@ function OutputPart({ process, follower }) {
     return () => {
       follower.readers.delete(id);
       follower.resumers.delete(resume);
-      clearTimeout(told);
+      clearTimeout(timer);
       model.close();
       shown.close();
     };
