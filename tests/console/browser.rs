@@ -21,7 +21,9 @@ struct Console {
 impl Console {
     /// Starts a server with these arguments, in a workspace of its own.
     fn start(arguments: &[&str]) -> Self {
-        let workspace = tempfile::tempdir().unwrap();
+        // The pictures show its name.
+        let workspace = tempfile::Builder::new().prefix("project-").tempdir();
+        let workspace = workspace.unwrap();
         let (serving, link) = start(workspace.path(), "127.0.0.1:0", arguments);
         Self {
             serving,
