@@ -3,16 +3,28 @@
 /** Characters that change the order or the looks of the text around them, or that have no looks of their own. */
 const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
 
+/** Marks above and below one letter, more than any script has. */
+const PILES = /(\p{M}{8})\p{M}+/gu;
+
+/** Returns whether a joiner stands between characters that it can join: those of emoji and of scripts other than Latin. */
+function joins(/** @type {string} */ text, /** @type {number} */ at) {
+  const code = text.charCodeAt(at);
+  return (code === 0x200c || code === 0x200d) && text.charCodeAt(at - 1) > 0x2ff && text.charCodeAt(at + 1) > 0x2ff;
+}
+
 /**
- * Returns a foreign text with names in the places of characters that nobody could see, such as `‹U+202E›`. Line breaks and tabs stay.
+ * Returns a foreign text with names in the places of characters that nobody could see, such as `‹U+202E›`, and without piles of marks.
+ * Line breaks and tabs stay.
  * @param {unknown} text
  * @returns {string}
  */
 export function visible(text) {
-  return String(text ?? "").replace(UNSEEN, (found) => {
+  const shown = String(text ?? "").replace(UNSEEN, (found, /** @type {number} */ at, /** @type {string} */ whole) => {
     const code = found.charCodeAt(0);
-    return code === 0x0d ? "" : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
+    if (code === 0x0d) return "";
+    return joins(whole, at) ? found : `‹U+${code.toString(16).toUpperCase().padStart(4, "0")}›`;
   });
+  return /[\u0300-\uffff]/.test(shown) ? shown.replace(PILES, "$1…") : shown;
 }
 
 /**
