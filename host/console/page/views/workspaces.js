@@ -16,7 +16,7 @@ export function Workspaces({ session }) {
     ${pages.loading && pages.entries.length === 0 && html`<${Loading} />`}
     ${!pages.loading && !pages.problem && pages.entries.length === 0 && html`<${Empty} title="No workspaces"><p>None that this token may use.</p></${Empty}>`}
     ${pages.entries.length > 0 && html`<div class="table-frame"><table>
-      <thead><tr><th scope="col">Workspace</th><th scope="col">State</th><th scope="col" class="number">Chats</th><th scope="col" class="number">Running</th>
+      <thead><tr><th scope="col">Workspace</th><th scope="col">State</th><th scope="col" class="number wide">Chats</th><th scope="col" class="number">Running</th>
         <th scope="col" class="wide">Used</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
       <tbody>${pages.entries.map((one) => html`<${Row} key=${one.name} one=${one} mayEnd=${mayEnd} again=${pages.again} />`)}</tbody>
     </table></div>`}
@@ -60,7 +60,7 @@ function Row({ one, mayEnd, again }) {
       ${gaps.length > 0 && html`<p class="note is-warning">Not enforced: ${line(gaps.join("; "), 400)}</p>`}
       <${Failure} problem=${problem} /></th>
     <td><${State} state=${state} /></td>
-    <td class="number">${chats ?? "–"}</td>
+    <td class="number wide">${chats ?? "–"}</td>
     <td class="number">${runs}</td>
     <td class="wide">${used_at_unix_ms ? html`<${Moment} at=${used_at_unix_ms} />` : "–"}</td>
     <td class="actions">${mayEnd && one.provider !== "host" && html`<button type="button" class="small danger-text" onClick=${remove}
