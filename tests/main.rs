@@ -78,7 +78,7 @@ mod contract;
 /// The server, over real sockets.
 mod http;
 
-/// The console: logins, what a cookie may do, and the stream of what runs.
+/// The console: logins, what a cookie may do, the stream of what runs, and the page in a browser.
 mod console;
 
 /// The agent API, which is compatible with the reference implementation.

@@ -112,6 +112,7 @@ fn dependencies_point_one_way() {
             ],
         ),
         ("http", &["state", "workspace", "call"]),
+        ("console", &["http"]),
         (
             "agent",
             &["state", "workspace", "call", "http", "edit", "view"],
@@ -124,6 +125,7 @@ fn dependencies_point_one_way() {
                 "call",
                 "core",
                 "http",
+                "console",
                 "agent",
                 "remote",
             ],
