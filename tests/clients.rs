@@ -31,7 +31,7 @@ use crate::harness::serving::{Serving, server};
 use crate::harness::{PATIENCE, TOKEN, until};
 
 /// The root of the repository.
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
@@ -74,7 +74,7 @@ async fn with_conformance(workspace: &Path) -> (Serving, PathBuf) {
 }
 
 /// A program in an environment with nothing but a path.
-fn clean(program: impl AsRef<std::ffi::OsStr>) -> Command {
+pub(crate) fn clean(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command
         .env_clear()
@@ -94,7 +94,7 @@ impl Drop for Running {
 }
 
 /// A copy of the programs in a directory of the repository, beside the packages that they use.
-fn scripts(modules: &Path, directory: &str) -> tempfile::TempDir {
+pub(crate) fn scripts(modules: &Path, directory: &str) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(modules, copy.path().join("node_modules")).unwrap();
     for file in std::fs::read_dir(root().join(directory)).unwrap() {

@@ -1,5 +1,6 @@
-//! The console: logins, what a cookie may do, and the stream of what runs.
+//! The console: logins, what a cookie may do, the stream of what runs, and the page in a browser.
 
+mod browser;
 mod csrf;
 mod login;
 mod now;

@@ -60,11 +60,17 @@ mod limits;
 /// The audit trail, and what a crash or a full disk leaves of it.
 mod audit;
 
+/// Calls that a plugin makes.
+mod nested;
+
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 
 /// Plugins in other languages than Rust.
 mod languages;
+
+/// The documents for authors: their code, and their tables.
+mod documents;
 
 /// The contract: documented, and kept by the embedded tools.
 mod contract;
@@ -72,7 +78,7 @@ mod contract;
 /// The server, over real sockets.
 mod http;
 
-/// The console: logins, what a cookie may do, and the stream of what runs.
+/// The console: logins, what a cookie may do, the stream of what runs, and the page in a browser.
 mod console;
 
 /// The agent API, which is compatible with the reference implementation.

@@ -46,7 +46,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.stopping());
     match edge.console() {
         Some((logins, more)) => {
-            open = open.merge(logins);
+            open = open.merge(logins).merge(toolhost_console::routes());
             described = described.merge_from(more);
         }
         None => open = open.merge(openapi::root()),

@@ -28,9 +28,6 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -111,7 +108,7 @@ pub(super) async fn run(
         checks.extend(probe::checks(config, HostState::temporary(std::env::temp_dir())?).await);
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
-    if options.json {
+    if common.json {
         print(&serde_json::json!({ "ok": !failed, "checks": checks }).to_string())?;
     } else {
         print(table(&checks).trim_end())?;

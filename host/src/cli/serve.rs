@@ -14,7 +14,7 @@ use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;
-use toolhost_service::listening::{self, Clients, ConsoleOptions, Served};
+use toolhost_service::listening::{self, Clients, ConsoleOptions, Doors, Served};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
@@ -77,6 +77,10 @@ pub(super) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=448)
     )]
     event_readers: u16,
+    /// Do not listen at the socket in the state directory, by which commands such as `toolhost ps` find the server without --server.
+    /// Only the user that runs the server can use it
+    #[arg(long, env = "TOOLHOST_NO_LOCAL_SOCKET", value_parser = FalseyValueParser::new())]
+    no_local_socket: bool,
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
@@ -131,8 +135,21 @@ pub(super) async fn run(
         }))
     };
     let tokens = config_tokens::of(common);
-    let (listen, clients) = (&options.listen, (&options.clients, Some(options.console)));
-    listening::run(common, tokens, listen, clients, &plan.oversight, start).await
+    let (listen, clients) = (&options.listen, &options.clients);
+    let doors = Doors {
+        local: common.local_socket().filter(|_| !options.no_local_socket),
+        console: Some(options.console),
+    };
+    listening::run(
+        common,
+        tokens,
+        listen,
+        clients,
+        &plan.oversight,
+        doors,
+        start,
+    )
+    .await
 }
 
 /// The host and its parts, as the server serves them.

@@ -1,4 +1,4 @@
-// Opens `/` of a server in Chromium, gives the page the token, and tries the list of tools: `node page.mjs URL TOKEN`. Prints what the
+// Opens `/docs/` of a server in Chromium, gives the page the token, and tries the list of tools: `node page.mjs URL TOKEN`. Prints what the
 // page shows, as JSON.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -49,7 +49,7 @@ const until = async (expression) => {
 };
 const click = (selector) => until(`(found => found && (found.click(), true))(document.querySelector(${JSON.stringify(selector)}))`);
 
-await send("Page.navigate", { url });
+await send("Page.navigate", { url: `${url}/docs/` });
 await until(`document.readyState === "complete" && document.getElementById("token") && true`);
 const address = await evaluate("location.pathname");
 await evaluate(`document.getElementById("token").value = ${JSON.stringify(token)}`);

@@ -152,9 +152,9 @@ fn files(directory: &StateDir) -> io::Result<Vec<Reversed>> {
         rest => rest.strip_prefix('.')?.parse::<u32>().ok(),
     };
     let mut names: Vec<_> = directory
-        .names()?
+        .entries()?
         .into_iter()
-        .filter_map(|(name, _)| Some((number(&name)?, name)))
+        .filter_map(|entry| Some((number(&entry.name)?, entry.name)))
         .collect();
     names.sort_unstable();
     let mut files: Vec<Reversed> = Vec::new();

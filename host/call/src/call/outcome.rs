@@ -199,7 +199,7 @@ impl<'de> Deserialize<'de> for Outcome {
         let error = fields.error.map(Cow::into_owned);
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
         let is_known = fields.state != State::Unknown;
-        let id = fields.id.parse().map_err(D::Error::custom)?;
+        let id = CallId::recorded(&fields.id).map_err(D::Error::custom)?;
         let uncertain = !is_known && !error.as_ref().is_some_and(says_so);
         let result = error.map_or(Ok(Reply { content, is_error }), Err);
         Ok(Self {

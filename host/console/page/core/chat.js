@@ -1,0 +1,223 @@
+// A chat as the page follows it: its calls and processes, kept up to date by its events.
+
+import { address, api, chatAddress } from "./api.js";
+import { Stream } from "./stream.js";
+
+/** After how many milliseconds the list is read again once something has begun or ended. */
+const SETTLE = 300;
+
+/**
+ * @typedef {{chat: string, id: string, tool: string, state: string, success?: boolean, token?: string, began_at_unix_ms: number,
+ *   ended_at_unix_ms?: number, progress?: {done: number, total?: number, message?: string}, duration_ms?: number,
+ *   guest_ms?: number}} Call
+ * @typedef {{id: string, call?: string, command: string, workdir: string, background: boolean, status: string, exit_code?: number,
+ *   signal?: string, cause?: string, reason?: string, started_at_unix: number, exited_at_unix?: number, total_bytes: number}} Process
+ * @typedef {{offset: number, length: number, text?: string, base64?: string}} Piece
+ * @typedef {{state?: string, success?: string, tool?: string, text?: string}} Filter
+ */
+
+export class ChatFollower {
+  /**
+   * @param {string} chat
+   * @param {() => void} changed
+   */
+  constructor(chat, changed) {
+    this.chat = chat;
+    this.notify = changed;
+    /** The calls that the list has, newest first. @type {Call[]} */
+    this.listed = [];
+    /** What events said since. @type {Map<string, Partial<Call>>} */
+    this.news = new Map();
+    /** @type {Map<string, Process>} */
+    this.processes = new Map();
+    /** @type {Map<string, (piece: Piece) => void>} */
+    this.readers = new Map();
+    /** Is called when output may have been missed. @type {Set<() => void>} */
+    this.resumers = new Set();
+    /** @type {Filter} */
+    this.filter = {};
+    /** @type {string | undefined} */
+    this.next = undefined;
+    this.isLoaded = false;
+    this.ended = false;
+    /** @type {Error | undefined} */
+    this.problem = undefined;
+    /** @type {{state: string, problem?: Error}} */
+    this.stream = { state: "connecting" };
+    this.frame = 0;
+    this.timer = 0;
+    this.isClosed = false;
+    this.round = 0;
+    this.followed = new Stream(`${chatAddress(chat)}/events`, {
+      event: (name, data) => this.event(name, data),
+      state: (state, problem) => this.turned(state, problem),
+    });
+    this.load();
+  }
+
+  close() {
+    this.isClosed = true;
+    this.followed.close();
+    cancelAnimationFrame(this.frame);
+    clearTimeout(this.timer);
+  }
+
+  /** Renders in the next frame. */
+  changed() {
+    if (this.frame !== 0 || this.isClosed) return;
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      this.notify();
+    });
+  }
+
+  /** @param {string} state @param {Error} [problem] */
+  turned(state, problem) {
+    const isBack = state === "live" && this.stream.state === "lost";
+    this.stream = { state, problem };
+    if (isBack) this.missed();
+    this.changed();
+  }
+
+  /** Reads again what may have been missed. */
+  missed() {
+    this.load();
+    for (const resume of this.resumers) resume();
+  }
+
+  /** Reads the lists soon. */
+  settle() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.load(), SETTLE);
+  }
+
+  /** @param {Filter} filter */
+  search(filter) {
+    this.filter = filter;
+    this.isLoaded = false;
+    this.load();
+    this.changed();
+  }
+
+  /** @param {string} [after] */
+  listAddress(after) {
+    return address(`${chatAddress(this.chat)}/calls`, { ...this.filter, limit: 50, after });
+  }
+
+  async load() {
+    const round = ++this.round;
+    try {
+      const [calls, processes] = await Promise.all([
+        api(this.listAddress()),
+        api(address(`${chatAddress(this.chat)}/processes`, { limit: 1000 })),
+      ]);
+      if (this.isClosed || round !== this.round) return;
+      // Pages that were read before stay, if the first page still reaches to them.
+      const known = new Set(calls.calls.map((/** @type {Call} */ call) => call.id));
+      const older = this.isLoaded && calls.next ? this.listed.filter((call) => !known.has(call.id) && call.state !== "running") : [];
+      const overlaps = this.listed.some((call) => known.has(call.id));
+      this.listed = [...calls.calls, ...(overlaps ? older : [])];
+      if (!overlaps || older.length === 0) this.next = calls.next;
+      for (const call of this.listed) if (call.state !== "running") this.news.delete(call.id);
+      this.processes = new Map(processes.processes.map((/** @type {Process} */ process) => [process.id, process]));
+      this.isLoaded = true;
+      this.problem = undefined;
+    } catch (error) {
+      if (round === this.round) this.problem = /** @type {Error} */ (error);
+    }
+    this.changed();
+  }
+
+  async more() {
+    try {
+      const page = await api(this.listAddress(this.next));
+      const known = new Set(this.listed.map((call) => call.id));
+      this.listed = [...this.listed, ...page.calls.filter((/** @type {Call} */ call) => !known.has(call.id))];
+      this.next = page.next;
+    } catch (error) {
+      this.problem = /** @type {Error} */ (error);
+    }
+    this.changed();
+  }
+
+  /** The calls with the news about them, newest first. @returns {Call[]} */
+  get calls() {
+    const calls = this.listed.map((call) => ({ ...call, ...this.news.get(call.id) }));
+    if (Object.values(this.filter).some(Boolean)) return calls;
+    const known = new Set(this.listed.map((call) => call.id));
+    const fresh = [...this.news].filter(([id, news]) => !known.has(id) && news.tool).map(([id, news]) => ({ chat: this.chat, id, ...news }));
+    return [.../** @type {Call[]} */ (fresh).reverse(), ...calls];
+  }
+
+  /** The processes of a call, or those that no call started. @param {string | undefined} call */
+  processesOf(call) {
+    const found = [...this.processes.values()].filter((process) => process.call === call);
+    return found.sort((one, other) => one.started_at_unix - other.started_at_unix);
+  }
+
+  /** @param {string} name @param {any} data */
+  event(name, data) {
+    if (name === "output") this.output(data);
+    else if (name === "gap") this.output({ ...data, text: undefined });
+    else if (name === "call") this.call(data);
+    else if (name === "progress") this.hear(data.call, { progress: data });
+    else if (name === "process_started") this.started(data);
+    else if (name === "process") this.process(data);
+    else if (name === "reset") this.missed();
+    else if (name === "chat_ended") {
+      this.ended = true;
+      this.settle();
+    }
+  }
+
+  /** @param {string} id @param {Partial<Call>} news */
+  hear(id, news) {
+    this.news.set(id, { ...this.news.get(id), ...news });
+    // The news of calls that no list has by now are dropped.
+    for (const oldest of this.news.keys()) {
+      if (this.news.size <= 500) break;
+      this.news.delete(oldest);
+    }
+    this.changed();
+  }
+
+  /** @param {any} data */
+  call({ call, tool, state, is_error }) {
+    this.ended = false;
+    /** @type {Partial<Call>} */
+    const news = { tool, state };
+    const known = this.news.get(call) ?? this.listed.find((one) => one.id === call);
+    if (!known?.began_at_unix_ms) news.began_at_unix_ms = Date.now();
+    if (state !== "running" && state !== "queued") {
+      news.success = state === "finished" && is_error !== true;
+      news.ended_at_unix_ms = Date.now();
+    }
+    this.hear(call, news);
+    this.settle();
+  }
+
+  /** @param {any} data */
+  started({ process, call, command, workdir, background }) {
+    const now = Math.floor(Date.now() / 1000);
+    this.processes.set(process, {
+      id: process, call, command, workdir, background, status: "running", started_at_unix: now, total_bytes: 0,
+    });
+    this.changed();
+    this.settle();
+  }
+
+  /** @param {any} data */
+  process({ process, ...state }) {
+    const known = this.processes.get(process);
+    if (known) this.processes.set(process, { ...known, ...state });
+    this.changed();
+    this.settle();
+  }
+
+  /** @param {any} data */
+  output({ process, offset, length, text, base64 }) {
+    const known = this.processes.get(process);
+    if (known) known.total_bytes = Math.max(known.total_bytes, offset + length);
+    this.readers.get(process)?.({ offset, length, text, base64 });
+  }
+}
