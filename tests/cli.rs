@@ -1,6 +1,6 @@
 //! The command line, as a user runs it.
 
-mod authoring;
+pub(crate) mod authoring;
 mod call;
 mod check;
 mod configuration;
@@ -16,6 +16,7 @@ mod retention;
 mod serve;
 mod state;
 mod state_dir;
+mod terminal;
 mod usage;
 mod workspaces;
 
@@ -28,7 +29,7 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::harness::serving::{Serving, client, server, with_state};
-use crate::harness::{TOKEN, file, is_alive, shared_state, until, with_code};
+use crate::harness::{TOKEN, file, is_alive, shared_state, until, until_dead, with_code};
 
 /// The program, in a workspace of its own and with no variable of ours.
 fn toolhost(workspace: &Path) -> Command {

@@ -4,6 +4,7 @@ mod browser;
 mod csrf;
 mod login;
 mod now;
+mod operators;
 
 use reqwest::header::{COOKIE, SET_COOKIE};
 use reqwest::redirect::Policy;

@@ -13,6 +13,9 @@ pub(crate) mod processes;
 pub(crate) mod proxy;
 #[path = "harness/serving.rs"]
 pub(crate) mod serving;
+#[path = "harness/terminal.rs"]
+#[allow(dead_code, reason = "benchmarks need none")]
+pub(crate) mod terminal;
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;

@@ -60,11 +60,17 @@ mod limits;
 /// The audit trail, and what a crash or a full disk leaves of it.
 mod audit;
 
+/// Calls that a plugin makes.
+mod nested;
+
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 
 /// Plugins in other languages than Rust.
 mod languages;
+
+/// The documents for authors: their code, and their tables.
+mod documents;
 
 /// The contract: documented, and kept by the embedded tools.
 mod contract;

@@ -15,27 +15,31 @@ use std::process::{Command, ExitCode};
 const TARGET: &str = "wasm32-wasip2";
 
 /// Each guest, and the constant of `lib.rs` that is its bytes.
-const GUESTS: [(&str, &str); 3] = [
+const GUESTS: [(&str, &str); 4] = [
     ("toolhost-shell", "SHELL_COMPONENT"),
     ("toolhost-files", "FILES_COMPONENT"),
     ("toolhost-conformance", "CONFORMANCE_COMPONENT"),
+    ("toolhost-caller", "CALLER_COMPONENT"),
 ];
 
 /// Guests that are built as plugins of other authors are, in which nothing is worth its size. The size of one has a test.
-const SMALL: [(&str, &str); 2] = [
+const SMALL: [(&str, &str); 3] = [
     ("toolhost-fetch-title", "FETCH_TITLE_COMPONENT"),
+    ("toolhost-table", "TABLE_COMPONENT"),
     ("toolhost-word-count", "WORD_COUNT_COMPONENT"),
 ];
 
 /// What the guests are made of, relative to this crate.
-const SOURCES: [&str; 10] = [
+const SOURCES: [&str; 12] = [
     "build.rs",
+    "../caller",
     "../conformance",
     "../edit",
     "../examples",
     "../files",
     "../sdk",
     "../shell",
+    "../table",
     "../view",
     "../../Cargo.toml",
     "../../Cargo.lock",

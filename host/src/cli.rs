@@ -1,24 +1,37 @@
 //! The command line. Replies go to standard output as JSON, everything else to standard error.
 
+mod arguments;
+mod attach;
 mod call;
 mod calls;
+mod cancel;
+mod chats;
+mod completions;
 mod config;
 mod config_tokens;
 mod configuration;
 mod doctor;
 mod given;
 mod host;
+mod kill;
+mod logs;
 mod lookup;
+mod man;
 mod mcp;
+mod output;
 mod plugin;
 mod plugins;
+mod ps;
+mod question;
 mod remote;
 mod sandbox;
 mod serve;
 mod show;
 mod state;
+mod table;
 mod token;
 mod tools;
+mod top;
 mod workspaces;
 
 use std::io::{self, Write};
@@ -68,6 +81,9 @@ struct Common {
         help_heading = "Common options"
     )]
     config: Option<PathBuf>,
+    /// Print JSON instead of text for people: one object, or an object on a line of its own for each entry
+    #[arg(long, global = true, help_heading = "Common options")]
+    json: bool,
     /// The content of that file.
     #[arg(skip)]
     configuration: Option<Config>,
@@ -93,24 +109,61 @@ impl Deref for Common {
 enum Command {
     /// Call a tool and print its reply
     ///
-    /// Without --server, the tool runs in this process, and the processes that it started end with the call. With --server,
-    /// Ctrl-C cancels the call, and a second one leaves it to the server. Exit codes: 0 for a reply, 1 if the tool replied with
-    /// an error or with "success": false, or if the call was cancelled, 2 for bad usage or a failed set-up.
+    /// On a terminal, the output of commands is shown while they run, and then how the call ended. In a pipe, the reply is one line
+    /// of JSON. Without --server, the tool runs in this process, and the processes that it started end with the call. Ctrl-C cancels
+    /// the call. With --server, a second one leaves it to the server. Exit codes: 0 for a reply, 1 if the tool replied with an error
+    /// or with "success": false, or if the call was cancelled, 2 for bad usage or a failed set-up.
     Call(call::Options),
+    /// List the processes that run, in all chats
+    ///
+    /// Asks the server that uses the state directory, or that of --server. Exit codes: 0 for a list, also an empty one, 2 for bad usage
+    /// or if no server answers.
+    Ps(ps::Options),
+    /// Print the output of a process
+    ///
+    /// The bytes reach standard output as the process wrote them, also those that a terminal obeys. Asks the server that uses the state
+    /// directory, or that of --server. Exit codes: 0 for output, 2 if there is no such process, for bad usage, or if no server answers.
+    Logs(logs::Options),
+    /// Follow the output of a process that runs; Ctrl-C leaves it
+    ///
+    /// Shows what comes from now on; `toolhost logs -f` begins at the start. A second Ctrl-C asks whether to end the process. Asks the
+    /// server that uses the state directory, or that of --server. Exit codes: 0 if the process ended with 0 or was left, 1 if it ended
+    /// otherwise, 2 if no such process runs, for bad usage, or if no server answers.
+    Attach(attach::Options),
+    /// Send a signal to a process, and to everything that it started
+    ///
+    /// Prints the id of each process that got it. Asks the server that uses the state directory, or that of --server. Exit codes: 0 if
+    /// all got it, 2 if there is no such process, for bad usage, or if no server answers.
+    Kill(kill::Options),
+    /// Cancel a call that runs, and say what ended with it
+    ///
+    /// Waits for the end of the call. Asks the server that uses the state directory, or that of --server. Exit codes: 0 if the call was
+    /// cancelled, 1 if it ended otherwise first, 2 if no such call runs, for bad usage, or if no server answers.
+    Cancel(cancel::Options),
+    /// Watch what runs, with the CPU and memory that it takes, and end it
+    ///
+    /// In a pipe, prints a table once; with --json, a line whenever something changes. Asks the server that uses the state directory, or
+    /// that of --server. Exit codes: 0, or 2 for bad usage or if no server answers.
+    Top(top::Options),
+    /// List the chats, those in which a call runs first
+    ///
+    /// Asks the server that uses the state directory, or that of --server. Exit codes: 0 for a list, also an empty one, 2 for bad usage
+    /// or if no server answers.
+    Chats(chats::Options),
     /// List the calls that ran, newest first: when, in which chat, and how they ended
     ///
-    /// With --server, of a running server. Without, of a state directory that no host uses. Exit codes: 0 for a list, also an empty
-    /// one, 2 for bad usage or calls that cannot be read.
+    /// Asks the server that uses the state directory, or that of --server. If no host uses the directory, reads it. Exit codes: 0 for a
+    /// list, also an empty one, 2 for bad usage or calls that cannot be read.
     Calls(calls::Options),
     /// Show a call: its arguments, if they are kept, and its reply
     ///
-    /// With --server, of a running server. Without, of a state directory that no host uses. Exit codes: 0 for a call, 2 if there is
-    /// no such call or several chats have one, for bad usage, or if it cannot be read.
+    /// Asks the server that uses the state directory, or that of --server. If no host uses the directory, reads it. Exit codes: 0 for a
+    /// call, 2 if there is no such call or several chats have one, for bad usage, or if it cannot be read.
     Show(show::Options),
     /// List, show, make and remove workspaces
     ///
-    /// With --server, those of a running server. Without, `list` and `show` read a state directory that no host uses. Exit codes: 0 for
-    /// success, 2 if there is no such workspace, for bad usage, or if the server refuses.
+    /// Asks the server that uses the state directory, or that of --server. If no host uses the directory, `list` and `show` read it. Exit
+    /// codes: 0 for success, 2 if there is no such workspace, for bad usage, or if the server refuses.
     Workspaces(workspaces::Options),
     /// Print the definitions of the tools
     Tools(tools::Options),
@@ -142,6 +195,10 @@ enum Command {
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
     /// only the hash.
     Token(token::Options),
+    /// Print the completions of the command line for a shell
+    Completions(completions::Options),
+    /// Write manual pages, one for each command
+    Man(man::Options),
 }
 
 /// Command lines to copy.
@@ -195,7 +252,16 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Workspaces(_)
         | Command::Tools(_)
         | Command::Token(_)
-        | Command::Config(_) => Prepared::default(),
+        | Command::Config(_)
+        | Command::Ps(_)
+        | Command::Logs(_)
+        | Command::Attach(_)
+        | Command::Kill(_)
+        | Command::Cancel(_)
+        | Command::Top(_)
+        | Command::Chats(_)
+        | Command::Completions(_)
+        | Command::Man(_) => Prepared::default(),
         Command::Sandbox(options) => options.prepare(),
         Command::Serve(options) => options.host.prepare(),
         Command::Mcp(options) => options.host.prepare(),
@@ -207,6 +273,15 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let common = &arguments.common;
         match arguments.command {
             Command::Call(options) => call::run(common, options, prepared).await,
+            Command::Ps(options) => ps::run(common, options).await,
+            Command::Logs(options) => logs::run(common, options).await,
+            Command::Attach(options) => attach::run(common, options).await,
+            Command::Kill(options) => kill::run(common, options).await,
+            Command::Cancel(options) => cancel::run(common, options).await,
+            Command::Top(options) => top::run(common, options).await,
+            Command::Chats(options) => chats::run(common, options).await,
+            Command::Completions(options) => completions::run(&options),
+            Command::Man(options) => man::run(&options),
             Command::Calls(options) => calls::run(common, options).await,
             Command::Show(options) => show::run(common, options).await,
             Command::Workspaces(options) => workspaces::run(common, options).await,

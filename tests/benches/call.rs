@@ -35,6 +35,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
+use toolhost_artifacts::WORD_COUNT;
 use toolhost_core::{CallId, Host};
 use toolhost_local::process::Spawner;
 use toolhost_plugin::Limits;
@@ -71,13 +72,19 @@ fn timed(runtime: &Runtime, host: &Host, tool: &str) -> Duration {
 fn arguments(tool: &str) -> Value {
     match tool {
         "execute" => json!({ "command": "true" }),
+        "word_count" => json!({ "text": "a b" }),
         _ => json!({}),
     }
 }
 
 fn started(runtime: &Runtime, base: &Path, spawner: Option<Spawner>) -> Host {
     let options = guest::limited("trivial", Limits::default());
-    let builder = host(base, spawner).plugin(guest::guest("well_behaved"), options);
+    let builder = host(base, spawner)
+        .plugin(guest::guest("well_behaved"), options)
+        .plugin(
+            WORD_COUNT.to_vec(),
+            guest::limited("word_count", Limits::default()),
+        );
     runtime.block_on(builder.start()).expect("the host starts")
 }
 
@@ -99,6 +106,22 @@ fn trivial(report: &mut Report, runtime: &Runtime, host: &Host) {
         median(&mut ours),
         "wasmtime, instantiate and call, pooled, no limits",
         median(&mut theirs),
+    );
+}
+
+/// A plugin with one tool in Rust, next to the least that the contract asks of a component: one written by hand, which answers with
+/// a constant.
+fn in_rust(report: &mut Report, runtime: &Runtime, host: &Host) {
+    let (mut ours, mut least) = (Vec::new(), Vec::new());
+    for _ in 0..report.rounds(200) {
+        ours.extend((0..20).map(|_| timed(runtime, host, "word_count")));
+        least.extend((0..20).map(|_| timed(runtime, host, "t")));
+    }
+    report.pair(
+        "`word_count` in Rust, in process",
+        median(&mut ours),
+        "a component written by hand that answers with a constant",
+        median(&mut least),
     );
 }
 
@@ -213,6 +236,7 @@ fn main() {
     println!("the first command took {}", time(warm));
     if report.chosen("trivial") {
         trivial(&mut report, &runtime, &host);
+        in_rust(&mut report, &runtime, &host);
         waits(&mut report, &runtime, &host);
     }
     if report.chosen("command") {

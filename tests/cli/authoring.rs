@@ -1,5 +1,6 @@
 //! The way of an author from an empty folder to a tool, without a network and in a home directory with nothing in it.
 
+mod cost;
 mod dev;
 mod languages;
 mod missing;
@@ -7,18 +8,22 @@ mod missing;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
+use toolhost_needs::needs;
 
 use super::*;
 
 /// Returns the variables with which cargo finds the toolchain and the crates of whoever runs the tests, and asks no network.
-pub(super) fn toolchain() -> Vec<(&'static str, std::ffi::OsString)> {
+pub(crate) fn toolchain() -> Vec<(&'static str, std::ffi::OsString)> {
     let home = std::env::var_os("HOME").map_or_else(PathBuf::new, PathBuf::from);
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authors");
     let mut variables = vec![
         ("CARGO_NET_OFFLINE", "true".into()),
         ("CARGO_TERM_COLOR", "never".into()),
-        // All of these tests compile the same crates.
-        ("CARGO_TARGET_DIR", target.into()),
+        // All of these tests compile the same crates and libraries.
+        ("CARGO_TARGET_DIR", target.clone().into()),
+        ("GOCACHE", target.join("go").into()),
+        ("GOPROXY", "off".into()),
+        ("ZIG_GLOBAL_CACHE_DIR", target.join("zig").into()),
     ];
     for (name, default) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
         let value = std::env::var_os(name);
@@ -31,7 +36,7 @@ pub(super) fn toolchain() -> Vec<(&'static str, std::ffi::OsString)> {
 }
 
 /// An author in an empty directory.
-struct Author {
+pub(crate) struct Author {
     directory: TempDir,
 }
 
@@ -42,12 +47,12 @@ impl Author {
         Self { directory }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// Makes a plugin.
-    fn makes(name: &str, options: &[&str]) -> Self {
+    pub(crate) fn makes(name: &str, options: &[&str]) -> Self {
         let author = Self::new();
         let (code, text) = author.run(&[&["plugin", "new", name], options].concat());
         assert_eq!(code, 0, "{text}");
@@ -74,7 +79,7 @@ impl Author {
     }
 
     /// Runs the program, which must succeed, and returns what it printed to standard output.
-    fn succeeds(&self, arguments: &[&str]) -> String {
+    pub(crate) fn succeeds(&self, arguments: &[&str]) -> String {
         let output = self.command().args(arguments).output().unwrap();
         let stdout = text(&output.stdout);
         let stderr = text(&output.stderr);
@@ -140,6 +145,20 @@ fn a_plugin_in_rust_from_an_empty_folder_to_a_call() {
     );
 }
 
+/// The most bytes of a plugin with one tool, which `wasm-opt` makes smaller by a sixth.
+const SMALL: usize = 60 * 1024;
+
+#[needs(program = "wasm-opt")]
+#[test]
+fn a_component_is_optimised() {
+    let author = Author::makes("small_count", &[]);
+    let built = author.succeeds(&["plugin", "build", "small_count"]);
+    let component = std::fs::read(author.path("small_count/build/small_count.wasm")).unwrap();
+    assert!(component.len() <= SMALL, "{built}");
+    let tested = author.succeeds(&["plugin", "test", "small_count", "--no-build", "--cases"]);
+    assert_eq!(tested, CASES);
+}
+
 #[test]
 fn a_case_that_traps_shows_its_cause_and_the_line() {
     let author = Author::makes("trap_count", &[]);
@@ -169,6 +188,37 @@ fn a_case_that_traps_shows_its_cause_and_the_line() {
 }
 
 #[test]
+fn a_call_that_traps_shows_its_cause_and_the_line() {
+    let author = Author::makes("trap_run", &[]);
+    author.edits(
+        "trap_run/src/lib.rs",
+        "    let words = text",
+        "    assert!(text.len() < 9, \"text too long\");\n    let words = text",
+    );
+    let source = std::fs::read_to_string(author.path("trap_run/src/lib.rs")).unwrap();
+    let line = source.lines().position(|line| line.contains("too long"));
+    let place = format!("src/lib.rs:{}", line.unwrap() + 1);
+    let call = [
+        "plugin",
+        "run",
+        "trap_run",
+        "trap_run",
+        "text=more than that",
+    ];
+    author.succeeds(&["plugin", "build", "trap_run", "--debug"]);
+    let (code, said) = author.run(&call);
+    assert_eq!(code, 1, "{said}");
+    let mut frames = said
+        .lines()
+        .filter(|line| line.trim_start().starts_with("in "));
+    assert!(
+        frames.any(|frame| frame.contains("trap_run") && frame.contains(&place)),
+        "{place}: {said}"
+    );
+    assert!(!said.contains("--debug"), "{said}");
+}
+
+#[test]
 fn the_contract_is_written_anywhere() {
     let author = Author::new();
     let written = author.succeeds(&["plugin", "wit", "a/wit"]);
@@ -183,9 +233,12 @@ fn names_and_folders_that_cannot_be_are_refused() {
     assert!(code == 2 && error.contains("first is not empty"), "{error}");
     let (code, error) = author.run(&["plugin", "new", "Word-Count"]);
     assert!(code == 2 && error.contains("; write word_count"), "{error}");
-    let (code, error) = author.run(&["plugin", "new", "second", "--lang", "go", "--with", "http"]);
+    let (code, error) = author.run(&[
+        "plugin", "new", "class", "--lang", "python", "--dir", "second",
+    ]);
     assert!(
-        code == 2 && error.contains("has no example of http"),
+        code == 2
+            && error.contains("a keyword of the language; choose another, such as class_tool"),
         "{error}"
     );
     assert!(!author.path("second").exists());

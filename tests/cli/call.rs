@@ -94,7 +94,8 @@ fn the_second_call_compiles_nothing() {
             .arg("--workspace")
             .arg(workspace.path())
             .arg("--state-dir")
-            .arg(state.path().join("x"));
+            .arg(state.path().join("x"))
+            .env("XDG_CACHE_HOME", state.path().join("cache"));
         let output = command
             .args([
                 "--log",

@@ -54,16 +54,11 @@ impl Newcomer {
         let directory = tempfile::tempdir().unwrap();
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let path = |name: &str| directory.path().join(name);
-        for name in [
-            "home/.local/state",
-            "bin",
-            "clone/target",
-            "clone/tests/needs",
-        ] {
+        for name in ["home", "bin", "clone/target", "clone/tests/needs"] {
             std::fs::create_dir_all(path(name)).unwrap();
         }
         // The code of the embedded components is the only thing that an earlier start could have left.
-        with_code(path("home/.local/state/toolhost"), None);
+        with_code(path("home/.cache/toolhost"), None);
         std::fs::write(path("clone/tests/needs/build.rs"), "").unwrap();
         for name in ["examples", "guest-tools", "tests/languages", "wit"] {
             symlink(repository.join(name), path("clone").join(name)).unwrap();

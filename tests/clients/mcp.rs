@@ -61,7 +61,7 @@ async fn uses_the_tools(client: impl Fn() -> Command, name: &str) {
     compile.args(["plugin", "check"]).arg(&component);
     printed(&run(compile).await);
     let mut compile = toolhost();
-    compile.args(["call", "execute", r#"{"command": "true"}"#]);
+    compile.args(["plugin", "list"]);
     printed(&run(compile).await);
 
     for revision in REVISIONS {

@@ -68,7 +68,9 @@ fn compile(state: &Path) {
     std::fs::write(&conformance, toolhost_artifacts::CONFORMANCE).unwrap();
     let conformance = conformance.to_str().unwrap();
     for arguments in [
+        // A call loads the plugin of its tool alone.
         &["call", "process_list"][..],
+        &["call", "read_file", r#"{"path":"."}"#],
         &["plugin", "check", conformance],
     ] {
         let mut command = Command::new(program());

@@ -89,4 +89,9 @@ async fn commands(setup: &Setup) {
     let error = error_of(setup, "disk_usage", json!({ "path": "missing" })).await;
     assert_eq!(error.kind, ErrorKind::Failed, "{error}");
     assert!(error.message.contains("missing"), "{error}");
+    // More than a variable may have: the host refuses it, and the guest passes that on.
+    let long = json!({ "path": "a".repeat(200_000) });
+    let error = error_of(setup, "disk_usage", long).await;
+    assert_eq!(error.kind, ErrorKind::Failed, "{error}");
+    assert!(error.message.contains("has 200000 bytes"), "{error}");
 }

@@ -1,10 +1,13 @@
 //! `toolhost plugin check`: every promise of a plugin, each with its line.
 
+use std::process::Command;
+
 use serde_json::Value;
 
 use super::inspect::Component;
 use super::made::{self, Reply, Says, Tool};
 use crate::guest::guest;
+use crate::harness::program;
 
 /// A plugin with one tool that promises a sum, and these examples.
 fn adder(reply: &Reply, examples: &[(&str, &str, bool)]) -> Vec<u8> {
@@ -48,7 +51,7 @@ adder: 4 ok, 0 failed
     assert_eq!(code, 0);
     let (code, text) = check(
         &adder(&Reply::Invalid("a is missing"), &[("none", "{}", true)]),
-        &["--format", "json"],
+        &["--json"],
     );
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(
@@ -56,6 +59,29 @@ adder: 4 ok, 0 failed
         (0, &true.into(), &"SHA256".into()),
         "{text}"
     );
+}
+
+#[test]
+fn a_second_check_compiles_nothing_where_the_environment_names_no_home() {
+    let base = tempfile::tempdir().unwrap();
+    let component = base.path().join("adder.wasm");
+    std::fs::write(&component, adder(&Reply::Json(r#"{"sum":3}"#), &[])).unwrap();
+    let check = || {
+        let output = Command::new(program())
+            .env_clear()
+            .args(["--log", "toolhost=debug", "--state-dir"])
+            .arg(base.path().join("state"))
+            .args(["plugin", "check"])
+            .arg(&component)
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let first = check();
+    assert!(first.contains("code cache miss"), "{first}");
+    let second = check();
+    assert!(second.contains("code cache hit"), "{second}");
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn the_configuration_works_in_every_directory() {
     let component = Component::new("adder.wasm", &full());
     let configuration = |arguments: &[&str]| {
         let output = plugin(component.directory.path(), "inspect")
-            .args(["adder.wasm", "--format", "json"])
+            .args(["adder.wasm", "--json"])
             .args(arguments)
             .output()
             .unwrap();
@@ -136,8 +136,7 @@ fn the_configuration_works_in_every_directory() {
 
 #[test]
 fn a_program_gets_all_of_it() {
-    let (code, text, _) =
-        Component::new("adder.wasm", &full()).run("inspect", &["--format", "json"]);
+    let (code, text, _) = Component::new("adder.wasm", &full()).run("inspect", &["--json"]);
     assert_eq!(code, 0);
     let shown: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(shown["world"], "plugin");
@@ -228,6 +227,6 @@ fn bad_usage_exits_with_2() {
             )
         );
         assert_eq!(run(&[]).0, Some(2));
-        assert_eq!(run(&["x.wasm", "--format", "yaml"]).0, Some(2));
+        assert_eq!(run(&["x.wasm", "--format", "json"]).0, Some(2));
     }
 }

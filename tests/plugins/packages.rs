@@ -337,7 +337,7 @@ fn versions_are_compared() {
     );
 
     std::fs::write(home.path("processes.wasm"), guest("process_user")).unwrap();
-    let differ = home.run(&["plugin", "diff", &old, "processes.wasm", "--format", "json"]);
+    let differ = home.run(&["plugin", "diff", &old, "processes.wasm", "--json"]);
     let shown: Value = serde_json::from_slice(&differ.stdout).unwrap();
     let paths = shown["changes"].as_array().unwrap().iter();
     let paths: Vec<_> = paths

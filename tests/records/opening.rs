@@ -1,6 +1,6 @@
 //! Opening a state directory: what another host holds, and what is damaged, orphaned or not ours.
 
-use toolhost_state::state_dir::{StateDir, StateDirError};
+use toolhost_state::state_dir::{Entry, StateDir, StateDirError};
 use toolhost_store::{Durability, HostStateError, Sqlite};
 use toolhost_workspace::process::Saved;
 
@@ -90,7 +90,7 @@ async fn a_damaged_record_hides_no_other_and_costs_no_output() {
     drop((registry, found));
     // The output of the process that was lost stays, until the damaged store is removed.
     assert_eq!(saved_in(&state), 19);
-    for (name, _) in directory.names().unwrap() {
+    for Entry { name, .. } in directory.entries().unwrap() {
         if name.starts_with("store.damaged-") {
             directory.remove(&name).unwrap();
         }

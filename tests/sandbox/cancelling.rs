@@ -101,6 +101,7 @@ impl Bench {
             approval: toolhost_call::approval::Approval::default(),
             cancelled,
             events: toolhost_call::events::Events::default(),
+            nested: None,
         };
         let request = Arc::new(request("chat", "t", arguments));
         async move { plugin.call(admitted, "t", request, context).await }

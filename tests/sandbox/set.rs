@@ -114,7 +114,7 @@ fn guests_of_the_set_end_as_they_must() {
         text(&output.stderr)
     );
     insta::assert_snapshot!(table);
-    arguments.extend(["--format", "json"]);
+    arguments.extend(["--json"]);
     let output = attack(directory.path(), &arguments);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["ok"], true, "{report}");

@@ -15,6 +15,11 @@ pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));
 /// It needs no grant.
 pub const CONFORMANCE: &[u8] = include_bytes!(env!("CONFORMANCE_COMPONENT"));
 
+/// The component of a tool that calls other tools as its arguments say. It is for tests, as [`CONFORMANCE`] is.
+///
+/// It needs the grant `calls`.
+pub const CALLER: &[u8] = include_bytes!(env!("CALLER_COMPONENT"));
+
 /// The component of the tool `word_count`, the smallest plugin in Rust. It is for tests, as [`CONFORMANCE`] is.
 ///
 /// It needs no grant.
@@ -24,3 +29,8 @@ pub const WORD_COUNT: &[u8] = include_bytes!(env!("WORD_COUNT_COMPONENT"));
 ///
 /// It needs the grant `http`.
 pub const FETCH_TITLE: &[u8] = include_bytes!(env!("FETCH_TITLE_COMPONENT"));
+
+/// The component of the tools that plugins in all languages have for one table of tests. It is for tests, as [`CONFORMANCE`] is.
+///
+/// It needs the grants `processes`, `files` and `http`.
+pub const TABLE: &[u8] = include_bytes!(env!("TABLE_COMPONENT"));

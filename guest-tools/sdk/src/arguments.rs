@@ -81,7 +81,7 @@ fn contains(name: &str, part: &str) -> bool {
         .any(|one| one == part.as_bytes())
 }
 
-/// Returns what an error says in words of JSON, where serde has words of Rust.
+/// Returns the text of an error in words of JSON, where serde has words of Rust.
 fn natural(reason: &str) -> String {
     if reason.contains("untagged enum") {
         return "it has none of the forms that this argument can have".to_owned();

@@ -20,6 +20,8 @@
 )]
 
 #[rustfmt::skip]
+pub(crate) mod calls;
+#[rustfmt::skip]
 pub(crate) mod files;
 #[rustfmt::skip]
 mod plugin;

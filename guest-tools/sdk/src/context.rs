@@ -28,14 +28,14 @@ pub fn remaining() -> Duration {
     Duration::from_millis(host::remaining_ms())
 }
 
-/// Returns whether the caller has cancelled the call. Reply soon, with what there is: the host waits 2 seconds, besides the
+/// Returns whether the caller has cancelled the call. Reply soon, with the results so far: the host waits 2 seconds, besides the
 /// time in which the processes end that the call started in the foreground.
 #[must_use]
 pub fn cancelled() -> bool {
     host::cancelled()
 }
 
-/// Returns what the caller said about itself under this name, for example `locale`.
+/// Returns the attribute of the caller that has this name, for example `locale`.
 #[must_use]
 pub fn attribute(name: &str) -> Option<String> {
     host::attribute(name)

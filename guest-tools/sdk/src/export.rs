@@ -87,7 +87,7 @@ macro_rules! tools {
     };
 }
 
-/// What [`export_tools!`](crate::export_tools) takes: a type that implements [`Tool`], or the type beside a function with
+/// An argument of [`export_tools!`](crate::export_tools): a type that implements [`Tool`], or the type beside a function with
 /// [`#[tool]`](crate::tool). Only that attribute implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
@@ -149,7 +149,7 @@ impl<T: Tool> Exported for T {
     }
 }
 
-/// What `export_tools!` keeps of a tool.
+/// The facts about a tool that `export_tools!` keeps.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
     name: &'static str,
@@ -158,7 +158,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Takes what is needed of a tool.
+    /// Takes the facts of a tool.
     #[must_use]
     pub const fn of<T: Exported>() -> Self {
         Self {

@@ -32,7 +32,7 @@ pub trait Http: fmt::Debug {
 pub struct Request {
     /// The method, in capital letters.
     pub method: String,
-    /// The address: `http://` or `https://`, a host, and what follows it. What it needs of percent-encoding is already there.
+    /// The address: `http://` or `https://`, a host, a path and a query, with percent-encoding where they need it.
     pub url: String,
     /// Names and values, in this order. The host sets `host` and `content-length`.
     pub headers: Vec<(String, String)>,

@@ -101,6 +101,7 @@
 
 mod arguments;
 mod bindings;
+pub mod calls;
 pub mod context;
 mod export;
 pub mod files;
@@ -136,7 +137,7 @@ pub use tool::{Call, Example, Hints, Resource, Tool, ToolError};
 /// parameter has another type, or an attribute `#[serde(…)]` or `#[schemars(…)]`, serde reads the arguments. The tool behaves the
 /// same, and its component is up to 110 KB larger.
 ///
-/// The function returns what [`IntoReply`] lists. [`Json`] also gives the tool an output schema.
+/// The function returns one of the types that [`IntoReply`] lists. [`Json`] also gives the tool an output schema.
 ///
 /// In parentheses stand, in any order: the [`Hints`] `read_only`, `non_destructive`, `idempotent` and `closed_world`;
 /// `title = "…"`; `max_duration = "5s"` (a whole number of `ms`, `s`, `m` or `h`); `example("name", r#"{…}"#)`, with `, is_error` if
@@ -190,14 +191,14 @@ pub use tool::{Call, Example, Hints, Resource, Tool, ToolError};
 /// ```
 pub use toolhost_sdk_macros::tool;
 
-/// What a plugin names most: `use toolhost_sdk::prelude::*;`.
+/// The names that most plugins use: `use toolhost_sdk::prelude::*;`.
 pub mod prelude {
     pub use crate::{
         Call, Content, Example, Hints, IntoReply, Json, Reply, Tool, ToolError, export_tools, tool,
     };
 }
 
-/// What [`export_tools!`] expands to. It is no part of the API.
+/// The names in the expansion of [`export_tools!`]. They are no part of the API.
 #[doc(hidden)]
 pub mod __private {
     pub mod bindings {

@@ -16,7 +16,7 @@ use crate::bindings::toolhost::plugin::log::Level;
 #[cfg(not(target_family = "wasm"))]
 use crate::testing::log as host;
 
-/// Writes a line for whoever is looking into the plugin itself.
+/// Writes a line for the author of the plugin.
 pub fn debug(message: &str) {
     host::log(Level::Debug, message);
 }

@@ -54,7 +54,7 @@ pub trait Process: fmt::Debug {
     /// The process cannot be reached, or [`WaitOptions::until`] is no regular expression.
     fn wait(&self, options: &WaitOptions) -> Result<Waited, Error>;
 
-    /// Returns what a list shows of the process.
+    /// Returns the facts about the process that a list has.
     ///
     /// # Errors
     ///
@@ -99,11 +99,11 @@ pub struct StartOptions {
     pub background: bool,
     /// Bytes for standard input, followed by end of file; `None`: the null device.
     pub stdin: Option<Vec<u8>>,
-    /// What the command is to do without, of all that the operator allows it.
+    /// Rights that the command gives up, of those that the operator allows it.
     pub without: Restrictions,
 }
 
-/// What a command is to do without. A part that the machine cannot enforce is left out, unless the operator requires it.
+/// Rights that a command gives up. A part that the machine cannot enforce is left out, unless the operator requires it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Restrictions {
     /// Writing anywhere but into the temporary directories of the chat.

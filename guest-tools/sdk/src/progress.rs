@@ -1,4 +1,4 @@
-//! Tells the caller how far a call has come. Nothing happens where nobody listens.
+//! The progress of a call, for the caller. Without a listener, a report has no effect.
 
 #[cfg(target_family = "wasm")]
 use crate::bindings::toolhost::plugin::progress as host;

@@ -1,4 +1,4 @@
-//! What a tool replies: an ordered list of parts.
+//! The reply of a tool: an ordered list of parts.
 
 use std::cell::Cell;
 
@@ -40,7 +40,7 @@ pub enum Content {
     },
 }
 
-/// What a tool replied. Its parts stay in the order in which they were added.
+/// The reply of a tool. Its parts stay in the order in which they were added.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Reply {
     content: Vec<Content>,

@@ -1,4 +1,4 @@
-//! What a function with `#[tool]` may return.
+//! The return types of functions with `#[tool]`.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ use crate::{Reply, Schema, ToolError, files, processes};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Json<T>(pub T);
 
-/// What a tool may return: a [`Reply`], a text, a [`Json`] value, or a `Result` of one of these.
+/// A return type of tools: a [`Reply`], a text, a [`Json`] value, or a `Result` of one of these.
 ///
 /// An error of the type [`ToolError`], or of a module of this crate such as [`processes::Error`], keeps its meaning. Any other error that has a text
 /// becomes [`ToolError::Failed`] with that text.
@@ -119,7 +119,7 @@ impl<T: JsonSchema, E> Output<Result<Json<T>, E>> {
     }
 }
 
-/// What [`Output`] knows of all other return types.
+/// The facts that [`Output`] has about all other return types.
 pub trait NoSchema {
     /// Returns `None`.
     #[must_use]

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 pub struct Schema(Value);
 
 impl Schema {
-    /// Derives the schema of what a tool takes. It allows no other properties than those it names.
+    /// Derives the schema of a tool's arguments. It allows no other properties than those it names.
     #[must_use]
     pub fn of_arguments<T: JsonSchema>() -> Self {
         let mut schema = generate::<T>(Contract::Deserialize);
@@ -25,7 +25,7 @@ impl Schema {
         Self(schema)
     }
 
-    /// Returns the names of what a tool takes.
+    /// Returns the names of a tool's arguments.
     pub(crate) fn names<T: JsonSchema>() -> Vec<String> {
         let schema = Self::of_arguments::<T>().0;
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -85,7 +85,7 @@ fn bound(schema: &mut Value) {
     }
 }
 
-/// Removes what says nothing to a model, and what some providers refuse.
+/// Removes keywords that say nothing to a model, and those that some providers refuse.
 fn tidy(schema: &mut Value) {
     let Value::Object(object) = schema else {
         return;
@@ -110,7 +110,7 @@ fn tidy(schema: &mut Value) {
     let required = object.get("required").cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = object.get_mut("properties") {
         for (name, property) in properties {
-            // An optional property may be left out, so that nobody has to be told that null is the same.
+            // An optional property may be left out, so the schema need not say that null is the same.
             if !required
                 .as_array()
                 .is_some_and(|names| names.iter().any(|required| required == name))

@@ -1,4 +1,4 @@
-//! What happens once before the first call: where panics and log records go.
+//! Preparations before the first call: the destinations of panics and log records.
 
 #[cfg(not(target_family = "wasm"))]
 use std::sync::Once;
@@ -22,7 +22,7 @@ impl Once {
     }
 }
 
-/// Sends panics, and what the crates `log` and `tracing` are given, to the host.
+/// Sends panics, and the records of the crates `log` and `tracing`, to the host.
 pub(crate) fn start() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {

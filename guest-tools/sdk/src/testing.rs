@@ -7,6 +7,7 @@
 //! [`progress`](crate::progress) see. [`call`] runs a tool the way the host does, from the text of its arguments, and [`cases`] does so with
 //! all cases of a file.
 
+mod calls;
 mod cases;
 mod fake;
 mod files;
@@ -15,6 +16,7 @@ mod http;
 mod process;
 mod surroundings;
 
+pub use calls::{FakeCall, FakeCalls};
 pub use cases::cases;
 pub use fake::FakeProcesses;
 pub use files::FakeFiles;

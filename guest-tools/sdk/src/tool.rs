@@ -1,4 +1,4 @@
-//! What a plugin author implements: one type per tool.
+//! The trait of tools, which a plugin author implements for one type per tool.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::{Reply, Schema, files, processes};
 /// A tool: a named function that a language model can call.
 ///
 /// It is implemented by a type that needs no value, and offered by [`export_tools!`](crate::export_tools). A function with
-/// [`#[tool]`](crate::tool) is shorter; the trait is for what it cannot say, such as an output schema beside several parts.
+/// [`#[tool]`](crate::tool) is shorter; the trait is for tools that it cannot describe, such as those with an output schema beside several parts.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     label = "not a tool",
@@ -23,13 +23,13 @@ pub trait Tool {
     /// The name: `[a-z][a-z0-9]*(_[a-z0-9]+)*`, at most 31 bytes. Anything else fails to compile.
     const NAME: &'static str;
 
-    /// What the tool does and when to use it, written for the model.
+    /// The purpose of the tool and when to use it, written for the model.
     const DESCRIPTION: &'static str;
 
     /// A name for people, in lists; `None`: the name itself.
     const TITLE: Option<&'static str> = None;
 
-    /// What the tool promises about its effects.
+    /// The promises of the tool about its effects.
     const HINTS: Hints = Hints::NONE;
 
     /// The longest that one call may take; `None`: the host's default. The operator's limit wins.
@@ -42,7 +42,7 @@ pub trait Tool {
     /// with some must promise to be read-only, and replies with a [`Content::Document`](crate::Content::Document).
     const RESOURCES: &'static [Resource] = &[];
 
-    /// What the tool takes: a struct whose doc comments describe the arguments to the model.
+    /// The arguments: a struct whose doc comments describe the arguments to the model.
     ///
     /// Put `#[serde(deny_unknown_fields)]` on it, so that an argument that does not exist is refused by name. To answer
     /// with a text of your own when an argument is missing, mark its field `#[serde(default)]` and
@@ -118,7 +118,7 @@ impl From<Hints> for wit::Hints {
 /// A call that shows a tool at work. A host's check of a plugin may run it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Example {
-    /// What the example shows, in a few words.
+    /// The point of the example, in a few words.
     pub name: &'static str,
     /// The text of one JSON object that fits the tool's arguments.
     pub arguments: &'static str,
@@ -137,7 +137,7 @@ pub struct Resource {
     /// A name for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<&'static str>,
-    /// What it is.
+    /// The content, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<&'static str>,
     /// The media type, if it is the same for all of them.

@@ -18,7 +18,11 @@ struct Bindings {
     front: Option<&'static str>,
 }
 
-const ALL: [Bindings; 3] = [
+const ALL: [Bindings; 4] = [
+    Bindings {
+        name: "calls",
+        front: Some("package sdk:calls; world front { import toolhost:plugin/calls@0.1.0; }"),
+    },
     Bindings {
         name: "files",
         front: Some("package sdk:files; world front { import toolhost:plugin/files@0.1.0; }"),

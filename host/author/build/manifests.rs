@@ -66,7 +66,7 @@ pub(crate) fn stand_alone(
     Ok(StandAlone { text, needed })
 }
 
-/// Returns a dependency as the workspace has it, with what the crate itself says of it. A path is relative to the SDK.
+/// Returns a dependency as the workspace has it, with the features that the crate itself names. A path is relative to the SDK.
 fn dependency(
     repository: &Path,
     sdk: &Path,

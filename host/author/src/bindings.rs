@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use wit_bindgen_core::Files;
-use wit_bindgen_core::wit_parser::{Resolve, WorldId};
+use wit_bindgen_core::wit_parser::{Resolve, UnresolvedPackageGroup, WorldId};
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 
 use crate::Language;
@@ -14,6 +14,9 @@ const FOLDER: &str = "gen";
 
 /// The name of the world of a plugin, which the names of generated files begin with.
 const WORLD: &str = "plugin";
+
+/// The interface with which a plugin sends requests.
+pub(crate) const HTTP: &str = "wasi:http/outgoing-handler@0.2.12";
 
 /// The name under which modules import the first preview of WASI.
 const PREVIEW1: &str = "wasi_snapshot_preview1";
@@ -67,8 +70,15 @@ impl Contract {
             "package author:plugin;\nworld {WORLD} {{\n    include toolhost:plugin/plugin{version};\n"
         );
         for grant in grants {
-            if ["processes", "files"].contains(&grant) {
-                text.push_str(&format!("    import toolhost:plugin/{grant}{version};\n"));
+            match grant {
+                "http" => {
+                    push_wasi(&mut resolve)?;
+                    text.push_str(&format!("    import {HTTP};\n"));
+                }
+                "processes" | "files" => {
+                    text.push_str(&format!("    import toolhost:plugin/{grant}{version};\n"));
+                }
+                _ => {}
             }
         }
         text.push_str("}\n");
@@ -78,6 +88,24 @@ impl Contract {
         let world = world.map_err(|error| invalid(format!("{error:#}")))?;
         Ok(Self { resolve, world })
     }
+}
+
+/// Adds the packages of WASI that requests need, which come with this program.
+fn push_wasi(resolve: &mut Resolve) -> Result<(), BindingsError> {
+    let generator = |text: String| BindingsError::Generator(text);
+    let mut groups = Vec::new();
+    for file in embedded::WASI {
+        let content = String::from_utf8_lossy(file.content);
+        let group = UnresolvedPackageGroup::parse(file.path, &content);
+        groups.push(group.map_err(|(sources, error)| generator(error.render(&sources)))?);
+    }
+    let is_main = |group: &UnresolvedPackageGroup| group.main.name.name == "http";
+    let main = groups.iter().position(is_main);
+    let main = main.ok_or_else(|| generator("there is no package wasi:http".into()))?;
+    let main = groups.swap_remove(main);
+    let pushed = resolve.push_groups(main, groups);
+    pushed.map_err(|error| generator(format!("{error:#}")))?;
+    Ok(())
 }
 
 /// Generates the bindings of a plugin in C or Go, and writes the files that have changed.

@@ -15,7 +15,7 @@ pub struct Cases {
     pub cases: Vec<Case>,
 }
 
-/// One call, and what must come of it.
+/// One call, and its expected outcome.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -46,7 +46,7 @@ struct ExpectedError {
     message: String,
 }
 
-/// What came of a call.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Got {
     /// The tool replied.
@@ -62,7 +62,7 @@ pub enum Got {
     Error {
         /// The kind of the error, such as `invalid-arguments`.
         kind: String,
-        /// What the caller is told.
+        /// The text that the caller reads.
         message: String,
     },
 }
@@ -70,9 +70,9 @@ pub enum Got {
 /// How the outcome of a call differs from its case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// What the case expects.
+    /// The expected outcome.
     pub expected: String,
-    /// What came instead.
+    /// The actual outcome.
     pub got: String,
 }
 
@@ -143,7 +143,7 @@ impl Cases {
 }
 
 impl Case {
-    /// Compares what came of the call with the case. Returns the difference, if there is one.
+    /// Compares the outcome of the call with the case. Returns the difference, if there is one.
     pub fn difference(&self, got: &Got) -> Option<Difference> {
         (!self.fits(got)).then(|| Difference {
             expected: self.expected(),

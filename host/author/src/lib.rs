@@ -18,4 +18,4 @@ pub use embedded::{File, WriteError};
 pub use manifest::{Language, Manifest, ManifestError};
 pub use program::{Program, ProgramError};
 pub use template::{Template, TemplateError};
-pub use toolchain::{Build, BuildError, Missing};
+pub use toolchain::{Build, BuildError, Missing, without_names};

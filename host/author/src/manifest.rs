@@ -1,4 +1,4 @@
-//! `plugin.toml`: what the folder of a plugin says about it.
+//! `plugin.toml`: the facts about a plugin in its folder.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,7 +33,7 @@ pub struct Manifest {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What it is for.
+    /// Its purpose, in a sentence.
     pub description: String,
     /// Its license, as an SPDX expression.
     #[serde(default)]

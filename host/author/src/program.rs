@@ -98,7 +98,7 @@ impl Program {
         self.judge(status)
     }
 
-    /// Runs it to its end, and returns what it printed to standard output.
+    /// Runs the program to its end, and returns its standard output.
     ///
     /// # Errors
     ///

@@ -4,6 +4,7 @@
 //! the flag is set, and `{{/flag}}` ends them. Files below a folder `with-flag` are written without that folder if the flag is
 //! set. A name that ends in `.in` loses this ending, which keeps tools from taking the template for a package.
 
+mod names;
 mod render;
 
 use std::collections::BTreeSet;
@@ -44,6 +45,18 @@ pub enum TemplateError {
         capability: String,
         /// The capabilities of which it has examples.
         known: Vec<&'static str>,
+    },
+    /// The template cannot give its tool this name.
+    #[error(
+        "{name:?} cannot be the name of a plugin in {language}: it is {problem}; choose another, such as {name}_tool"
+    )]
+    Name {
+        /// The name.
+        name: String,
+        /// The language.
+        language: Language,
+        /// What else has this name.
+        problem: &'static str,
     },
     /// The folder cannot be looked at.
     #[error("cannot read {}: {source}", path.display())]
@@ -102,8 +115,8 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// If the folder is not empty, or the template has no example of a capability: nothing is written then. Also if a file cannot be
-    /// written.
+    /// If the folder is not empty, the template has no example of a capability, or its language has another use for the name: nothing
+    /// is written then. Also if a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<(), TemplateError> {
         let known = self.language.examples();
         for capability in &self.with {
@@ -114,6 +127,13 @@ impl Template {
                     known,
                 });
             }
+        }
+        if let Some(problem) = names::problem(&self.name, self.language, &self.with) {
+            return Err(TemplateError::Name {
+                name: self.name.clone(),
+                language: self.language,
+                problem,
+            });
         }
         check_empty(folder)?;
         let files = embedded::COMMON.iter().chain(self.language.template());
@@ -161,7 +181,11 @@ impl Template {
     fn has(&self, flag: &str) -> bool {
         match flag {
             "grants" => !self.with.is_empty(),
+            "plain" => !self.with.contains("http"),
             "script" => matches!(self.language, Language::JavaScript | Language::TypeScript),
+            // QuickJS is small, and sends no requests.
+            "quickjs" => self.has("script") && self.has("plain"),
+            "starlingmonkey" => self.has("script") && !self.has("plain"),
             "packaged" => matches!(
                 self.language,
                 Language::Python | Language::JavaScript | Language::TypeScript

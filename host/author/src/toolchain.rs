@@ -5,22 +5,24 @@ mod go;
 mod python;
 mod rust;
 mod script;
+mod shrink;
 mod world;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::bindings::BindingsError;
-use crate::embedded::WriteError;
+use crate::embedded::{self, WriteError};
 use crate::program::{Program, ProgramError, find};
 use crate::{Language, Manifest};
+pub use shrink::without_names;
 
 /// A plugin that is to be built.
 #[derive(Debug)]
 pub struct Build<'a> {
     /// The folder of the plugin.
     pub folder: &'a Path,
-    /// What the folder says about the plugin.
+    /// The manifest of the plugin.
     pub manifest: &'a Manifest,
     /// Whether the component keeps the names and lines that traps show, and is built fast rather than small.
     pub debug: bool,
@@ -72,7 +74,7 @@ pub enum BuildError {
     /// A file cannot be used.
     #[error("cannot {action} {}: {source}", path.display())]
     File {
-        /// What was attempted, as a verb.
+        /// The operation that was attempted, as a verb.
         action: &'static str,
         /// The file.
         path: PathBuf,
@@ -122,9 +124,17 @@ impl Build<'_> {
         };
         let below = component.parent().unwrap_or(self.folder);
         std::fs::create_dir_all(below).map_err(|error| file("make", below, error))?;
-        // Whoever reads the component meanwhile must find a whole one.
+        let bytes = std::fs::read(&made).map_err(|error| file("read", &made, error))?;
+        let bytes = match (self.debug, self.manifest.language) {
+            (true, _) => bytes,
+            (false, Language::Rust) => {
+                shrink::optimized(self, shrink::without_names(&bytes)).await?
+            }
+            (false, _) => shrink::without_names(&bytes),
+        };
+        // A program that reads the component meanwhile must find a whole one.
         let partial = component.with_extension("wasm.partial");
-        std::fs::copy(&made, &partial).map_err(|error| file("copy", &made, error))?;
+        embedded::write(&partial, &bytes)?;
         std::fs::rename(&partial, &component)
             .map_err(|error| file("replace", &component, error))?;
         Ok(component)
@@ -149,7 +159,7 @@ impl Build<'_> {
         }
     }
 
-    /// Returns the folder of what building makes.
+    /// Returns the folder for the results of a build.
     fn made(&self) -> PathBuf {
         self.folder.join("build")
     }

@@ -22,6 +22,7 @@ mod denials;
 mod file;
 mod line;
 mod queue;
+mod read;
 mod shares;
 mod time;
 mod trail;
@@ -43,6 +44,7 @@ use queue::Queue;
 use shares::Owner;
 use toolhost_state::state_dir::StateDir;
 
+pub use read::{AuditPage, AuditPlace, AuditQuery, AuditReadError, InvalidAuditPlace};
 pub use time::rfc3339;
 pub use trail::{Trail, Use};
 pub use workspace::Audited;

@@ -2,8 +2,10 @@
 
 mod actor;
 mod arguments;
+mod digests;
 mod error;
 mod ledger;
+mod nested;
 mod outcome;
 mod retention;
 mod status;
@@ -14,12 +16,14 @@ pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
 pub use ledger::Listener;
 pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Stats};
+pub use nested::NestedCalls;
 pub use outcome::{Outcome, State};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
 pub use toolhost_store::{
     AtRest, Binding, CallPage, CallQuery, CallState, CallSummary, Chat, ChatPage, ChatQuery,
-    ChatsAfter, Durability, StoreError, StoredWorkspace, UnknownDurability, Workspaces,
+    ChatsAfter, Durability, NestedCall, NestedRecord, StoreError, StoredWorkspace,
+    UnknownDurability, Workspaces,
 };
 pub use workspace_error::WorkspaceError;
 
@@ -71,13 +75,18 @@ impl Request {
         }
     }
 
-    /// Returns the digest by which two requests of one id are the same request: that of the tool and the canonical arguments.
+    /// Returns the digest by which two requests of one id are the same request.
     pub fn digest(&self) -> [u8; 32] {
+        Self::digest_of(&self.tool, &self.arguments)
+    }
+
+    /// Returns the digest of a tool and its canonical arguments.
+    pub fn digest_of(tool: &str, arguments: &Arguments) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
         // The length keeps the two apart: no tool name can reach into the arguments.
-        hasher.update(&(self.tool.len() as u64).to_le_bytes());
-        hasher.update(self.tool.as_bytes());
-        hasher.update(self.arguments.digest());
+        hasher.update(&(tool.len() as u64).to_le_bytes());
+        hasher.update(tool.as_bytes());
+        hasher.update(arguments.digest());
         *hasher.finalize().as_bytes()
     }
 }

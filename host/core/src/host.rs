@@ -7,6 +7,7 @@ mod health;
 mod interrupted;
 mod live;
 mod lookup;
+mod nested;
 mod observe;
 mod plugins;
 mod sessions;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,6 +34,7 @@ use toolhost_call::events::{Event, Events};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::tool::Definition;
 use toolhost_local::Local;
+use toolhost_plugin::Cause;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
@@ -78,6 +81,8 @@ struct Inner {
     approval: Approval,
     stopping: CancellationToken,
     calls: TaskTracker,
+    /// Receives the causes of failed calls, if there is a reader.
+    failures: Option<UnboundedSender<Cause>>,
     /// The calls that wait for their workspaces.
     queued: live::Queued,
 }

@@ -1,6 +1,7 @@
 //! Access control: bearer tokens, and the check of `Host` and `Origin` that stops web pages from using a loopback server.
 
 mod changes;
+mod console;
 mod names;
 mod pages;
 mod principal;
@@ -18,13 +19,15 @@ use axum::http::header::AUTHORIZATION;
 use axum::http::{Extensions, HeaderMap, Method};
 use axum::response::Response;
 
-use super::console::{Console, Login};
 use super::problem::{Kind, Problem};
 use super::slots::Client;
 use super::trace;
+use console::Login;
 use names::Way;
 
 pub use changes::token_changes;
+pub use console::{Console, KEY_BYTES};
+pub(super) use console::{Peer, without_cookie};
 pub(super) use pages::for_pages;
 pub use principal::Principal;
 pub use scope::{Scope, UnknownScope};

@@ -16,7 +16,7 @@ use toolhost_call::metrics::Metrics;
 use tower::ServiceExt;
 
 use super::accept_errors::AcceptErrors;
-use super::console::Peer;
+use super::access::Peer;
 use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
 use super::problem::{Kind, Problem};

@@ -1,219 +1,205 @@
-//! Logins of the console: a token, or the link that `serve` prints, is exchanged for a cookie.
-//!
-//! A cookie holds no session: it names a principal, the end of the login, and a keyed hash over the token and the rights of that
-//! principal. It therefore ends with its token, and with every change of its rights, and survives a restart of a server that
-//! keeps its key.
+//! The routes of the logins of the console.
 
-mod attempts;
-mod codes;
-mod cookie;
-mod routes;
-
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::UNIX_EPOCH;
 
-use axum::http::header::COOKIE;
-use axum::http::{Extensions, HeaderMap, HeaderName, Method};
-use parking_lot::Mutex;
-use serde_json::json;
+use axum::Json;
+use axum::extract::{DefaultBodyLimit, Query, Request, State};
+use axum::http::header::{CACHE_CONTROL, LOCATION, REFERRER_POLICY, SET_COOKIE};
+use axum::http::{Extensions, HeaderMap, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use utoipa::{IntoParams, ToSchema};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use super::access::{Access, Channel, Principal, Tokens};
-use super::problem::{Kind, Problem};
-use attempts::Attempts;
-use codes::Codes;
-use cookie::Cookie;
-pub(super) use routes::{Shared, routes};
-use toolhost_call::audit::Audit;
+use crate::access::{Access, without_cookie};
+use crate::body;
+use crate::problem::{Kind, Problem};
+use crate::time::milliseconds;
 
-/// The name of the cookie.
-const NAME: &str = "toolhost-console";
+pub use crate::access::{Console, KEY_BYTES};
 
-/// The header that a request with the cookie carries if it may change something. A page of another origin cannot add it.
-const HEADER: HeaderName = HeaderName::from_static("toolhost-console");
+/// The page of the console, and its form for another login.
+const PAGE: &str = "/console/";
+const FAILED: &str = "/console/#login-failed";
 
-/// The header in which a browser says which page a request is from.
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// The most bytes of a body: a token has at most 4 KiB.
+const MAX_BODY: usize = 16 << 10;
 
-/// How long a login lasts.
-const LIFETIME: Duration = Duration::from_hours(24);
-
-/// The bytes of the key of a console.
-pub const KEY_BYTES: usize = 32;
-
-/// The logins of a console. Clones share everything.
+/// What the routes share.
 #[derive(Clone, Debug)]
-pub struct Console {
-    inner: Arc<Inner>,
+pub(crate) struct Shared {
+    pub(crate) access: Arc<Access>,
+    pub(crate) console: Console,
 }
 
-struct Inner {
-    key: [u8; KEY_BYTES],
-    codes: Mutex<Codes>,
-    attempts: Mutex<Attempts>,
-    audit: Audit,
+/// Returns the routes of logins, which need no token, and the way from `/` to the console.
+pub(crate) fn routes() -> OpenApiRouter<Shared> {
+    OpenApiRouter::default()
+        .routes(routes!(log_in, log_in_by_link))
+        .routes(routes!(log_out))
+        .routes(routes!(session))
+        .route("/", axum::routing::get(to_console))
+        .route("/console", axum::routing::get(to_console))
+        .layer(DefaultBodyLimit::max(MAX_BODY))
 }
 
-impl std::fmt::Debug for Inner {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("Console")
-    }
+async fn to_console() -> Response {
+    see_other(PAGE, None)
 }
 
-/// The address of the client at the other end of a TCP connection.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Peer(pub(super) IpAddr);
-
-/// A login of a browser.
-#[derive(Clone, Debug)]
-pub(super) struct Login {
-    /// The principal of the token with which the browser logged in.
-    pub(super) principal: Principal,
-    /// When the login ends.
-    pub(super) ends: SystemTime,
+/// The token of a login.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct LoginRequest {
+    /// A token of the server.
+    token: String,
 }
 
-/// How a browser logged in.
-#[derive(Clone, Copy, Debug)]
-enum Means {
-    Token,
-    Link,
+/// Logs in to the console
+///
+/// Exchanges a token for a cookie, with the rights of that token. The cookie is for the console; other clients send the token.
+/// The login ends after a day, with its token, and with every change of the rights of that. Ten failures of an address within a
+/// minute are the most.
+#[utoipa::path(
+    post, path = "/console/login", operation_id = "logIn", tag = "console", security(()),
+    request_body = LoginRequest,
+    responses((status = 204, description = "The browser is logged in.", headers(
+        ("set-cookie" = String, description = "The cookie."),
+    ))),
+    extensions(("x-problems" = json!(["wrong_token", "busy"]))),
+)]
+async fn log_in(State(shared): State<Shared>, request: Request) -> Result<Response, Problem> {
+    let extensions = request.extensions().clone();
+    if let Some(wrong) = body::not_json(request.headers()) {
+        return Err(Problem::new(Kind::UNSUPPORTED_MEDIA_TYPE, wrong));
+    }
+    let body = body::read(request, MAX_BODY).await?;
+    let asked: LoginRequest = serde_json::from_slice(&body.bytes).map_err(|_| {
+        Problem::broken_request("the body is not what this takes: {\"token\": TEXT}")
+    })?;
+    let cookie = shared
+        .console
+        .with_token(&shared.access, &asked.token, &extensions)?;
+    Ok(no_content(cookie))
 }
 
-impl Console {
-    /// Makes a console whose cookies are authenticated with this key. If a server has the key of an earlier one, the cookies of that
-    /// one are valid. Logins are recorded in the audit trail.
-    pub fn new(key: [u8; KEY_BYTES], audit: Audit) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                key,
-                codes: Mutex::default(),
-                attempts: Mutex::default(),
-                audit,
-            }),
-        }
-    }
-
-    /// Returns the path of a link that logs in one browser as this principal, once, within ten minutes. The login is refused if
-    /// the token of the principal is no longer valid by then.
-    pub fn link(&self, principal: &Principal) -> String {
-        let code = self.inner.codes.lock().add(principal, Instant::now());
-        format!("/console/login?code={code}")
-    }
-
-    /// Returns the login of a request that carries a cookie; `None` if it carries none.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::WRONG_TOKEN`] if no cookie of the request is valid, and [`Kind::FOREIGN_ORIGIN`] or [`Kind::CONSOLE_HEADER`] if
-    /// the request may be from a page of another origin.
-    pub(super) fn login(
-        &self,
-        tokens: &Tokens,
-        method: &Method,
-        headers: &HeaderMap,
-    ) -> Result<Option<Login>, Problem> {
-        let mut cookies = cookies(headers).peekable();
-        if cookies.peek().is_none() {
-            return Ok(None);
-        }
-        is_of_console(method, headers)?;
-        let now = SystemTime::now();
-        // Another server on this machine may have set a cookie of this name at another port.
-        let login = cookies.find_map(|text| Cookie::read(text, &self.inner.key, tokens, now));
-        let over = || {
-            let detail = "the login of the console is over: log in again";
-            Problem::new(Kind::WRONG_TOKEN, detail)
-        };
-        login.map(Some).ok_or_else(over)
-    }
-
-    /// Logs in with a token, and returns the value of a header `Set-Cookie`.
-    fn with_token(
-        &self,
-        access: &Access,
-        token: &str,
-        extensions: &Extensions,
-    ) -> Result<String, Problem> {
-        let (peer, now) = (peer(extensions), Instant::now());
-        self.inner.attempts.lock().check(peer, now)?;
-        let principal = access.tokens.find(token.trim().as_bytes());
-        let Some(principal) = principal else {
-            self.inner.attempts.lock().failed(peer, now);
-            return Err(Problem::new(Kind::WRONG_TOKEN, "The token is not valid."));
-        };
-        Ok(self.set_cookie(&principal, Means::Token, extensions))
-    }
-
-    /// Logs in with the code of a link, and returns the value of a header `Set-Cookie`; `None` if the code is not valid.
-    fn with_code(&self, access: &Access, code: &str, extensions: &Extensions) -> Option<String> {
-        let (peer, now) = (peer(extensions), Instant::now());
-        self.inner.attempts.lock().check(peer, now).ok()?;
-        let principal = self.inner.codes.lock().redeem(code, now);
-        let Some(principal) = principal.filter(|principal| access.tokens.know(principal)) else {
-            self.inner.attempts.lock().failed(peer, now);
-            return None;
-        };
-        Some(self.set_cookie(&principal, Means::Link, extensions))
-    }
-
-    fn set_cookie(&self, principal: &Principal, means: Means, extensions: &Extensions) -> String {
-        let by = match means {
-            Means::Token => "token",
-            Means::Link => "link",
-        };
-        let fields = json!({ "principal": principal.name(), "by": by });
-        self.inner.audit.record("console_login", fields);
-        let ends = SystemTime::now() + LIFETIME;
-        let value = Cookie::write(principal, ends, &self.inner.key);
-        header(&value, LIFETIME, extensions)
-    }
+/// The code of a link.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+struct LinkParameters {
+    /// The code, which is valid once.
+    code: String,
 }
 
-/// Returns the value of a header `Set-Cookie` that gives the cookie this value for this time.
-fn header(value: &str, time: Duration, extensions: &Extensions) -> String {
-    let secure = match extensions.get() {
-        Some(Channel::Tls) => "; Secure",
-        _ => "",
+/// Logs in to the console by a link
+///
+/// `toolhost serve` prints the link. It is valid once, for ten minutes.
+#[utoipa::path(
+    get, path = "/console/login", operation_id = "logInByLink", tag = "console", security(()),
+    params(LinkParameters),
+    responses((status = 303, description = "The browser is logged in, or the code is not valid.", headers(
+        ("location" = String, description = "The console, or its form for another login."),
+        ("set-cookie" = Option<String>, description = "The cookie, if the code is valid."),
+    ))),
+)]
+async fn log_in_by_link(
+    State(shared): State<Shared>,
+    Query(LinkParameters { code }): Query<LinkParameters>,
+    method: Method,
+    extensions: Extensions,
+) -> Response {
+    // A request for the headers alone, as programs send that show previews of links, leaves the code as it is.
+    let cookie = (method == Method::GET)
+        .then(|| shared.console.with_code(&shared.access, &code, &extensions))
+        .flatten();
+    let place = match &cookie {
+        Some(_) => PAGE,
+        None => FAILED,
     };
-    let seconds = time.as_secs();
-    format!("{NAME}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}")
+    see_other(place, cookie)
 }
 
-fn peer(extensions: &Extensions) -> Option<IpAddr> {
-    extensions.get().map(|Peer(address)| *address)
+/// Logs out of the console
+///
+/// Takes the cookie from the browser.
+#[utoipa::path(
+    post, path = "/console/logout", operation_id = "logOut", tag = "console", security(()),
+    responses((status = 204, description = "The browser is logged out.", headers(
+        ("set-cookie" = String, description = "An empty cookie, which is over."),
+    ))),
+)]
+async fn log_out(extensions: Extensions) -> Response {
+    no_content(without_cookie(&extensions))
 }
 
-/// Returns the values of all cookies of the console.
-fn cookies(headers: &HeaderMap) -> impl Iterator<Item = &str> {
-    let values = headers.get_all(COOKIE).iter();
-    let pairs = values
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(';'));
-    pairs.filter_map(|pair| pair.trim().strip_prefix(NAME)?.strip_prefix('='))
+/// The rights of the client.
+#[derive(Serialize, ToSchema)]
+struct Session {
+    /// The name of the token.
+    name: String,
+    /// The scopes of the token. `call` includes `read`.
+    scopes: Vec<String>,
+    /// How the names of its chats begin; `null` if it is for all chats.
+    chats: Option<String>,
+    /// Its tools; `null` if it is for all tools.
+    tools: Option<Vec<String>>,
+    /// The patterns of its workspaces; `null` if it is bound to none.
+    workspaces: Option<Vec<String>>,
+    /// When the login ends, in milliseconds since 1970; absent for a client without a cookie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at_unix_ms: Option<u64>,
 }
 
-/// Refuses a request with a cookie that a page of another origin can have sent.
-fn is_of_console(method: &Method, headers: &HeaderMap) -> Result<(), Problem> {
-    let reads = matches!(*method, Method::GET | Method::HEAD);
-    let site = headers.get(FETCH_SITE).map(|site| site.as_bytes());
-    let is_own = match site {
-        None | Some(b"same-origin") => true,
-        // The user typed the address, or followed a bookmark.
-        Some(b"none") => reads,
-        Some(_) => false,
+/// Tells who is logged in
+///
+/// With a cookie, and with a token as well.
+#[utoipa::path(
+    get, path = "/console/session", operation_id = "session", tag = "console",
+    responses((status = 200, description = "The client is logged in.", body = Session)),
+)]
+async fn session(
+    State(shared): State<Shared>,
+    method: Method,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Result<Response, Problem> {
+    let client = shared.access.client(&method, &headers, &extensions)?;
+    let mut rights = client.principal.described();
+    let mut texts = |name: &str| -> Option<Vec<String>> {
+        serde_json::from_value(rights.get_mut(name).map(Value::take)?).ok()?
     };
-    if !is_own {
-        let detail = "the cookie of the console is for the console alone: other pages send a token";
-        return Err(Problem::new(Kind::FOREIGN_ORIGIN, detail));
-    }
-    if !reads && headers.get(HEADER).is_none_or(|value| value != "1") {
-        let detail =
-            "a request with the cookie of the console needs the header `Toolhost-Console: 1`";
-        return Err(Problem::new(Kind::CONSOLE_HEADER, detail));
-    }
-    Ok(())
+    let session = Session {
+        name: client.principal.name().to_owned(),
+        scopes: texts("scopes").unwrap_or_default(),
+        chats: client.principal.chat_prefix().map(str::to_owned),
+        tools: texts("tools"),
+        workspaces: texts("workspaces"),
+        expires_at_unix_ms: client.ends.map(|ends| {
+            let since = ends.duration_since(UNIX_EPOCH);
+            milliseconds(since.unwrap_or_default())
+        }),
+    };
+    Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
 }
 
-#[cfg(test)]
-mod tests;
+fn no_content(cookie: String) -> Response {
+    let headers = [(SET_COOKIE, cookie), (CACHE_CONTROL, "no-store".into())];
+    (StatusCode::NO_CONTENT, headers).into_response()
+}
+
+fn see_other(place: &'static str, cookie: Option<String>) -> Response {
+    let headers = [
+        (LOCATION, place),
+        (CACHE_CONTROL, "no-store"),
+        (REFERRER_POLICY, "no-referrer"),
+    ];
+    let cookie = cookie.map(|cookie| [(SET_COOKIE, cookie)]);
+    let response = (StatusCode::SEE_OTHER, headers);
+    match cookie {
+        Some(cookie) => (cookie, response).into_response(),
+        None => response.into_response(),
+    }
+}

@@ -1,4 +1,4 @@
-//! Copies of components on this machine, by their digests: what was pulled once needs no registry any more.
+//! Copies of components on this machine, by their digests: a package that was pulled once needs no registry any more.
 
 use std::io;
 use std::path::{Path, PathBuf};

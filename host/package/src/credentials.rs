@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use oci_client::secrets::RegistryAuth;
 use serde::Deserialize;
 
-/// What a registry is shown.
+/// The credentials for a registry.
 #[derive(Clone, Default)]
 pub struct Credentials(Option<(String, String)>);
 
@@ -22,7 +22,7 @@ pub enum CredentialsError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// The file leaves the credentials to another program.
@@ -62,7 +62,7 @@ impl Credentials {
         Self(Some((name.into(), password.into())))
     }
 
-    /// Reads what a file in the form of `~/.docker/config.json` has for a registry. A missing file has nothing.
+    /// Reads the credentials for a registry from a file in the form of `~/.docker/config.json`. A missing file has none.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Components as packages: what they say of themselves, registries of OCI images, signatures, and copies on this machine.
+//! Components as packages: their metadata, registries of OCI images, signatures, and copies on this machine.
 //!
 //! Nothing here compiles or runs a component, and nothing of one is trusted: a registry and the component itself may say anything.
 

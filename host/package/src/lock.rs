@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::Reference;
 
-/// What stands at the beginning of the file.
+/// The comment at the beginning of the file.
 const HEAD: &str = "# Written by `toolhost plugin pull`. Keep it with the configuration: it pins the packages that the configuration names.\n";
 
 /// The packages, by their references.

@@ -1,4 +1,4 @@
-//! What a component says of itself, in custom sections: those that WebAssembly tools share, and one for the grants.
+//! The metadata of a component, in custom sections: those that WebAssembly tools share, and one for the grants.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub struct Metadata {
     /// Its version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What it is for.
+    /// Its purpose, in a sentence.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Its license, as an SPDX expression.
@@ -50,7 +50,7 @@ pub enum MetadataError {
     Section {
         /// The name of the section.
         name: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// A fact cannot be written.
@@ -58,7 +58,7 @@ pub enum MetadataError {
     Fact {
         /// Which.
         fact: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
@@ -68,7 +68,7 @@ impl Metadata {
     ///
     /// # Errors
     ///
-    /// If the bytes are no component, or a section is not what it must be or larger than 64 KiB.
+    /// If the bytes are no component, or a section is not valid or larger than 64 KiB.
     pub fn read(component: &[u8]) -> Result<Self, MetadataError> {
         let broken = |error: wasmparser::BinaryReaderError| {
             MetadataError::NoComponent(error.message().to_owned())

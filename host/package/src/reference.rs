@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// What a reference begins with.
+/// The prefix of every reference.
 const SCHEME: &str = "oci://";
 
 /// The place of a package in a registry.

@@ -47,7 +47,7 @@ pub struct Access {
 pub struct Package<'a> {
     /// Its bytes.
     pub component: &'a [u8],
-    /// What it says of itself.
+    /// Its metadata.
     pub metadata: &'a Metadata,
     /// The interfaces that it imports.
     pub imports: Vec<String>,
@@ -68,7 +68,7 @@ pub struct Pulled {
     pub signature: Option<String>,
 }
 
-/// Why a registry did not do what it was asked for.
+/// A failed request to a registry.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// It refused, or cannot be reached.
@@ -76,18 +76,18 @@ pub enum RegistryError {
     Refused {
         /// The registry.
         registry: String,
-        /// What it said, or why it cannot be reached.
+        /// The answer of the registry, or the reason why it cannot be reached.
         problem: String,
     },
     /// There is no such package.
     #[error("there is no {0}")]
     Missing(String),
-    /// What is there is no component.
+    /// The reference names something other than a component.
     #[error("{reference} is no component: {problem}")]
     Other {
         /// The reference.
         reference: String,
-        /// What is there.
+        /// The kind of content that was found.
         problem: String,
     },
     /// The component is too large.
@@ -306,7 +306,7 @@ impl Registry {
     }
 }
 
-/// Returns what a registry shows of a package.
+/// Returns the description of a package that registries show.
 fn annotations(metadata: &Metadata) -> BTreeMap<String, String> {
     let all = [
         ("title", &metadata.name),

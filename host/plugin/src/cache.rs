@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use wasmtime::component::Component;
 
-use toolhost_state::state_dir::{StateDir, StateDirError, is_full};
+use toolhost_state::state_dir::{Entry, StateDir, StateDirError, is_full};
 
 /// The name of the key in the state directory.
 const KEY: &str = toolhost_state::state_dir::MARK;
@@ -24,13 +24,15 @@ pub(super) const MAX_CODE: u64 = 512 << 20;
 /// The largest file that is read.
 const MAX_FILE: u64 = MAX_CODE + KEY_SIZE as u64;
 
-/// How many files are kept; beyond that the oldest go.
-const MAX_FILES: usize = 64;
+/// How many bytes of code are kept; beyond that the files go that were not used for longest. That is 30 plugins in Python, or a
+/// thousand in Rust.
+const MAX_BYTES: u64 = 1 << 30;
 
 /// Compiled code in the state directory.
 #[derive(Debug)]
 pub struct CodeCache {
     directory: StateDir,
+    max_bytes: u64,
     key: [u8; KEY_SIZE],
     /// The cache that comes first.
     shared: Option<Box<Self>>,
@@ -74,6 +76,7 @@ impl CodeCache {
         };
         Ok(Self {
             directory,
+            max_bytes: MAX_BYTES,
             key,
             shared: None,
         })
@@ -121,6 +124,9 @@ impl CodeCache {
             tracing::warn!(name, "a file of the code cache is not ours, and is ignored");
             return None;
         }
+        if let Err(error) = self.directory.touch(name) {
+            tracing::debug!(name, %error, "the use of a file of the code cache is not noted");
+        }
         // The hash is right, and only this user can read and write its key: so this host's user compiled the code.
         let component = deserialize(engine, code);
         component
@@ -152,12 +158,18 @@ impl CodeCache {
     }
 
     fn prune(&self) -> io::Result<()> {
-        let mut names = self.directory.names()?;
-        names.sort_by_key(|(_, changed)| std::cmp::Reverse(*changed));
-        names
-            .iter()
-            .skip(MAX_FILES)
-            .try_for_each(|(name, _)| self.directory.remove(name))
+        let mut entries = self.directory.entries()?;
+        entries.sort_by_key(|entry| std::cmp::Reverse(entry.changed));
+        let mut bytes = 0;
+        // The newest file stays, however long it is.
+        for Entry { name, size, .. } in entries {
+            if bytes > 0 && bytes + size > self.max_bytes {
+                self.directory.remove(&name)?;
+            } else {
+                bytes += size;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -364,17 +376,59 @@ mod tests {
     }
 
     #[test]
-    fn keeps_a_bounded_number_of_files() {
+    fn forgets_what_was_not_used_for_longest() {
         let Setup {
-            base: _base, cache, ..
+            base: _base,
+            engine,
+            mut cache,
+            name,
         } = setup();
-        for index in 0..MAX_FILES + 5 {
-            cache
-                .directory
-                .write(&format!("{index}.cwasm"), b"x")
-                .unwrap();
+        let code = engine.precompile_component(&wat::parse_str(EMPTY).unwrap());
+        let code = code.unwrap();
+        cache.max_bytes = 3 * (KEY_SIZE + code.len()) as u64;
+        let kept = |cache: &CodeCache| {
+            let entries = cache.directory.entries().unwrap().into_iter();
+            let mut names: Vec<_> = entries.map(|entry| entry.name).collect();
+            names.sort();
+            names
+        };
+        // The time of a change has the steps of the kernel's clock, and a file system may have coarser ones.
+        let next_tick = |cache: &CodeCache| {
+            let changed = |name: &str| {
+                cache.directory.write(name, b"").unwrap();
+                let entries = cache.directory.entries().unwrap();
+                entries
+                    .into_iter()
+                    .find(|entry| entry.name == name)
+                    .unwrap()
+                    .changed
+            };
+            let before = changed("tick");
+            while changed("tick") == before {}
+            cache.directory.remove("tick").unwrap();
+        };
+        for other in ["a", "b"] {
+            next_tick(&cache);
+            cache.store(&code, other);
         }
-        cache.prune().unwrap();
-        assert_eq!(cache.directory.names().unwrap().len(), MAX_FILES);
+        next_tick(&cache);
+        assert!(cache.load(&engine, &name).is_some());
+        next_tick(&cache);
+        cache.store(&code, "c");
+        assert_eq!(kept(&cache), [name.as_str(), "b", "c"].map(str::to_owned));
+    }
+
+    #[test]
+    fn keeps_what_is_longer_than_all_that_is_kept() {
+        let Setup {
+            base: _base,
+            engine,
+            mut cache,
+            name,
+        } = setup();
+        cache.max_bytes = 1;
+        let code = engine.precompile_component(&wat::parse_str(EMPTY).unwrap());
+        cache.store(&code.unwrap(), &name);
+        assert!(cache.load(&engine, &name).is_some());
     }
 }

@@ -8,12 +8,14 @@ mod about;
 mod allowance;
 pub(crate) mod bindings;
 mod call;
+pub(crate) mod calls;
 mod context;
 pub(crate) mod files;
 pub(crate) mod http;
 mod log;
 pub(crate) mod processes;
 mod progress;
+mod session;
 mod settings;
 mod sockets;
 mod started;
@@ -31,6 +33,7 @@ pub use about::Capability;
 pub(crate) use about::grants_line;
 pub(crate) use allowance::Allowance;
 pub(crate) use call::{Call, CallContext, Scope};
+pub(crate) use session::Session;
 pub(crate) use started::{Started, StartedProcess};
 pub(crate) use state::State;
 
@@ -145,5 +148,6 @@ table! {
         processes: processes::Processes,
         files: files::Files,
         http: http::Http,
+        calls: calls::Calls,
     }
 }

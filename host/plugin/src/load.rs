@@ -208,6 +208,16 @@ impl Plugin {
     pub fn grants(&self) -> &Grants {
         &self.grants
     }
+
+    /// Returns whether the plugin may call the tools of other plugins. Its own tools can then not be called by others.
+    pub fn makes_calls(&self) -> bool {
+        self.grants.calls()
+    }
+
+    /// Returns whether a call of the plugin may run again after a crash: all its effects are calls of other tools, which the host records.
+    pub fn is_resumable(&self) -> bool {
+        self.grants.only_calls()
+    }
 }
 
 impl std::fmt::Debug for Plugin {

@@ -26,10 +26,10 @@ use super::text::shown;
 use super::{Cause, LoadError, Plugin};
 use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Call, CallContext, Started, State};
+use crate::capability::{Call, CallContext, Session, Started, State};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
-use toolhost_call::call::{Outcome, Request};
+use toolhost_call::call::{NestedCalls, Outcome, Request};
 use toolhost_call::events::Events;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
@@ -55,6 +55,8 @@ pub struct Context {
     pub cancelled: CancellationToken,
     /// The events to which the progress of the call is published.
     pub events: Events,
+    /// The calls that the call may make; `None`: none, because it is nested, or because there is no host to run them.
+    pub nested: Option<Arc<dyn NestedCalls>>,
 }
 
 impl Plugin {
@@ -104,6 +106,9 @@ impl Plugin {
         let mut tally = CallRecorder::begin(trail, tool, &request, began);
         let workspace = &context.workspace;
         let started = Started::new(Arc::clone(workspace), request.chat.clone());
+        let nested = context.nested.clone();
+        let session =
+            nested.map(|calls| Session::new(request.id.clone(), calls, &context.cancelled));
         // The permits are released when everything of the call is over; the memory is released with the guest.
         let Admitted {
             memory,
@@ -118,10 +123,13 @@ impl Plugin {
             tool,
             &request,
             &context,
-            &started,
+            (&started, session.clone()),
             &mut tally,
         );
         let mut result = ran.await;
+        if let Some(session) = session {
+            session.end().await;
+        }
         // If the guest replied before it could know of the cancellation, the call has finished, and its reply about its
         // processes holds.
         let heard = result.is_err() || started.heard_of_cancellation();
@@ -150,6 +158,7 @@ impl Plugin {
             processes,
             duration: began.elapsed(),
             queued: began.saturating_duration_since(at),
+            guest_time: Some(used.guest_time),
             used,
         };
         (outcome, cause)
@@ -162,7 +171,7 @@ impl Plugin {
         tool: &str,
         request: &Arc<Request>,
         context: &Context,
-        started: &Started,
+        (started, session): (&Started, Option<Session>),
         tally: &mut CallRecorder,
     ) -> Result<Reply, ToolError> {
         // The approval hook has its own deadline; its time does not count against the tool's.
@@ -192,6 +201,8 @@ impl Plugin {
             cancelled: context.cancelled.clone(),
             started: started.clone(),
             events: context.events.clone(),
+            read_only: hints.read_only,
+            session,
         };
         let wit_call = wit::Call {
             id: request.id.to_string(),

@@ -4,6 +4,7 @@
 compile_error!("this version of Toolhost runs on Linux only");
 
 mod agents;
+mod checks;
 mod mcp;
 mod metrics;
 mod now;
@@ -26,6 +27,7 @@ use toolhost_http::{Edge, Listeners, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
+pub use checks::{Check, CheckStatus};
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
 pub use v1::{ListedCall, ListedState};
@@ -100,6 +102,7 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
+        .layer(Extension(parts.checks.clone()))
         .layer(Extension(now::Now::new(parts.host.clone())))
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))
 }

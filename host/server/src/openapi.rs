@@ -20,7 +20,7 @@ use toolhost_http::problem::Document;
 
 /// The introduction of the description, for its readers.
 const ABOUT: &str = "Runs the tools of chat servers: each call once, whoever repeats it. Every request but those for the \
-health of the server carries a bearer token. Whatever goes wrong is a problem document (RFC 9457) whose `code` is one of a \
+health of the server and the logins of the console carries a bearer token. Whatever goes wrong is a problem document (RFC 9457) whose `code` is one of a \
 closed list.";
 
 /// The groups of operations.

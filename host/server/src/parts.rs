@@ -6,6 +6,7 @@ use toolhost_agent::{Offer, Oversight};
 use toolhost_core::Host;
 use toolhost_workspace::process::Info;
 
+use crate::checks::{Check, MachineChecks};
 use crate::mcp::{Mcp, McpOptions};
 
 /// The parts that a server offers, and ends when it stops.
@@ -15,6 +16,7 @@ pub struct ServerParts {
     /// Whether the agent API is offered as well.
     pub(super) agent: bool,
     pub(super) mcp: Mcp,
+    pub(super) checks: MachineChecks,
 }
 
 impl ServerParts {
@@ -33,6 +35,13 @@ impl ServerParts {
     pub fn with_mcp(self, options: McpOptions) -> Self {
         let mcp = Mcp::new(self.host.clone(), options);
         Self { mcp, ..self }
+    }
+
+    /// Adds checks of the machine to `GET /v1/health`. The function may block; it is called for one request at a time.
+    #[must_use]
+    pub fn with_checks(self, checks: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Self {
+        let checks = MachineChecks::new(checks);
+        Self { checks, ..self }
     }
 
     /// Returns the host.
@@ -70,6 +79,7 @@ impl From<Host> for ServerParts {
             mcp: Mcp::new(host.clone(), McpOptions::default()),
             host,
             agent: false,
+            checks: MachineChecks::default(),
         }
     }
 }

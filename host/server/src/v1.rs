@@ -5,11 +5,13 @@
 //! the problems of all operations.
 
 mod all_processes;
+mod audit;
 mod bytes;
 mod calls;
 mod chats;
 mod events;
 mod events_of_all;
+mod health;
 mod json_body;
 mod pages;
 mod paths;
@@ -38,6 +40,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(chats::routes())
         .merge(workspaces::routes())
         .merge(plugins::routes())
+        .merge(audit::routes())
+        .merge(health::routes())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use super::connect::{self, Connecting};
-use super::listening::{self, Clients, NamedTokens};
+use super::listening::{self, Clients, Doors, NamedTokens};
 use super::processes::{self, Prepared};
 use super::{Common, audit_options, files as options_of_files, keep};
 use toolhost_agent::Offer;
@@ -92,13 +92,14 @@ pub async fn run(
             oversight: oversight.clone(),
         })
     };
-    let (clients, listen) = ((&options.clients, None), &options.listen);
-    match options.connect.host(options.clients.token_file())? {
-        None => listening::run(common, tokens, listen, clients, &oversight, start).await,
+    let (clients, listen) = (&options.clients, &options.listen);
+    let doors = Doors::default();
+    match options.connect.host(clients.token_file())? {
+        None => listening::run(common, tokens, listen, clients, &oversight, doors, start).await,
         Some(host) => {
             // An agent that connects has no port of its own.
             let start = async || Ok(Connecting::new(start().await?, host)?);
-            listening::run(common, tokens, &[], clients, &oversight, start).await
+            listening::run(common, tokens, &[], clients, &oversight, doors, start).await
         }
     }
 }

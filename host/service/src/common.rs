@@ -9,6 +9,9 @@ use toolhost_store::{Durability, HostState, HostStateError};
 
 use crate::{errors, logging};
 
+/// The socket in a state directory at which its server listens.
+const LOCAL_SOCKET: &str = "toolhost.sock";
+
 /// The options that every command has.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Common options")]
@@ -45,6 +48,13 @@ impl Common {
     /// Returns the path of the state directory; `None` if neither an option nor the environment names one.
     pub fn state_dir(&self) -> Option<PathBuf> {
         self.state_dir.clone().or_else(StateDir::default_path)
+    }
+
+    /// Returns the absolute path of the socket in the state directory, by which commands of this user find its server; `None` if
+    /// there is no state directory.
+    pub fn local_socket(&self) -> Option<PathBuf> {
+        let state_dir = std::path::absolute(self.state_dir()?).ok()?;
+        Some(state_dir.join(LOCAL_SOCKET))
     }
 
     /// Returns the directories that commands and tools must not reach: the state directory, and the code that all hosts of this user share.

@@ -20,7 +20,7 @@ pub use served::Served;
 use toolhost_agent::Oversight;
 use toolhost_call::approval::Approval;
 use toolhost_http::access::{Access, Tokens};
-use toolhost_http::{Listen, Listener, Tls};
+use toolhost_http::{Listen, Listener, SocketError, Tls};
 
 /// The access to a server: tokens, accepted names and origins, and TLS.
 #[derive(Debug, Args)]
@@ -78,6 +78,9 @@ pub struct Clients {
 /// The mode of a file, as `chmod` takes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mode(u32);
+
+/// The mode of a socket for one user.
+const PRIVATE: Mode = Mode(0o600);
 
 /// Reads a mode.
 fn mode(text: &str) -> Result<Mode, &'static str> {
@@ -140,13 +143,7 @@ impl Clients {
     ) -> anyhow::Result<Listener> {
         let address = match listen {
             Listen::Unix(path) => {
-                let listener = Listener::unix(path.clone(), self.socket_mode.0)?;
-                // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that
-                // the approval hook refuses.
-                return Ok(match approval.is_configured() {
-                    true => listener.with_tokens_only(),
-                    false => listener,
-                });
+                return Ok(unix(path, self.socket_mode, approval)?);
             }
             Listen::Tcp(address) => *address,
         };
@@ -163,14 +160,35 @@ impl Clients {
     }
 }
 
+/// The ways into `serve` for people on its machine. An agent has none.
+#[derive(Debug, Default)]
+pub struct Doors {
+    /// The socket by which commands of this user find the server. If the server cannot listen there, it logs that and goes on.
+    pub local: Option<PathBuf>,
+    /// The options of the console, if there is one.
+    pub console: Option<ConsoleOptions>,
+}
+
+/// Listens at a Unix socket with this mode.
+fn unix(path: &Path, mode: Mode, approval: &Approval) -> Result<Listener, SocketError> {
+    let listener = Listener::unix(path.to_owned(), mode.0)?;
+    // Commands of tools run as the same user. Without tokens, such a command could use the socket to run calls that the approval
+    // hook refuses.
+    Ok(match approval.is_configured() {
+        true => listener.with_tokens_only(),
+        false => listener,
+    })
+}
+
 /// Serves the result of `start` until a signal arrives, and then ends everything that it runs. The `named` tokens are valid,
-/// and those of the options. With options of a console, the server has one.
+/// and those of the options.
 pub async fn run<S: Served>(
     common: &Common,
     named: Box<dyn NamedTokens>,
     listen: &[Listen],
-    (clients, console): (&Clients, Option<ConsoleOptions>),
+    clients: &Clients,
     oversight: &Oversight,
+    doors: Doors,
     start: impl AsyncFnOnce() -> anyhow::Result<S>,
 ) -> anyhow::Result<ExitCode> {
     // From here on, a signal shuts the server down in order, also while it starts.
@@ -181,8 +199,6 @@ pub async fn run<S: Served>(
         let listener = clients.listen(listen, tls.as_ref(), &oversight.approval);
         listeners.push(listener.await?);
     }
-    let urls = listeners.iter().map(Listener::url);
-    let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let mut credentials = Credentials::new(
         named,
         clients.token_file.as_deref(),
@@ -214,8 +230,21 @@ pub async fn run<S: Served>(
         }
         served = start() => served?,
     };
+    // The state directory belongs to this server only now.
+    if let Some(path) = &doors.local {
+        match unix(path, PRIVATE, &oversight.approval) {
+            Ok(listener) => listeners.push(listener),
+            Err(error) => {
+                let error = error.to_string();
+                tracing::warn!(error, "commands need --server to find this server");
+            }
+        }
+    }
+    let urls = listeners.iter().map(Listener::url);
+    let urls = urls.collect::<Result<Vec<_>, _>>()?;
     let audit = oversight.audit.clone();
     let state_dir = common.state_dir();
+    let console = doors.console.as_ref();
     let opened = console.map(|options| options.open(state_dir.as_deref(), audit));
     let access = Access {
         tokens: tokens.clone(),

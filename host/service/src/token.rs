@@ -151,8 +151,9 @@ pub(crate) fn remove_stale(state_dir: &Path) {
     let Ok(state) = StateDir::open(state_dir) else {
         return;
     };
-    let names = state.names().unwrap_or_default().into_iter();
-    for (name, _) in names.filter(|(name, _)| name.starts_with(PREFIX)) {
+    let entries = state.entries().unwrap_or_default().into_iter();
+    let names = entries.map(|entry| entry.name);
+    for name in names.filter(|name| name.starts_with(PREFIX)) {
         // Keep a file that cannot be opened.
         if let Ok(Some(_lock)) = lock(&state, &name) {
             _ = state.remove(&name);

@@ -10,7 +10,7 @@ use clap::Args;
 
 use super::lookup::Source;
 use super::remote::{self, Filter};
-use super::{Common, print};
+use super::{Common, print, table as tables};
 use toolhost_service::stderr;
 use toolhost_state::id::ChatId;
 
@@ -18,8 +18,9 @@ use toolhost_state::id::ChatId;
 const EXAMPLES: &str = "\
 Examples:
   toolhost calls --since 1h --failed
-  toolhost calls --chat support-42 --server http://127.0.0.1:7411 --token-file token
-  toolhost calls --tool execute --text 'make: ***' --limit 1000 --json --state-dir /var/lib/toolhost";
+  toolhost calls --chat support-42
+  toolhost calls --tool execute --text 'make: ***' --limit 1000 --json
+  toolhost calls --server http://127.0.0.1:7411 --token-file token";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -43,9 +44,6 @@ pub(super) struct Options {
     /// The most calls that are printed
     #[arg(long, value_name = "N", default_value = "50", value_parser = limit)]
     limit: NonZeroUsize,
-    /// Print a line of JSON for each call instead of a table
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     remote: remote::Remote,
 }
@@ -69,6 +67,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         tool: options.tool,
         since_ms: since,
         failed: options.failed,
+        running: false,
         text: options.text,
     };
     let (mut left, mut after) = (options.limit.get(), None);
@@ -76,7 +75,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     loop {
         let page = source.page(&filter, left, after).await?;
         left -= page.calls.len().min(left);
-        if options.json {
+        if common.json {
             for call in &page.calls {
                 print(&serde_json::to_string(call)?)?;
             }
@@ -87,13 +86,13 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
             break;
         }
     }
-    if options.json {
+    if common.json {
         return Ok(ExitCode::SUCCESS);
     }
     if calls.is_empty() {
         stderr::line(format_args!("toolhost: there is no such call"));
     } else {
-        print(&table::render(&calls, table::width()))?;
+        print(&table::render(&calls, tables::width()))?;
     }
     if after.is_some() {
         stderr::line(format_args!(

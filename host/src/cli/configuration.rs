@@ -14,6 +14,11 @@ use super::{Arguments, Common};
 use crate::config::{Config, ConfigError, Problem};
 use toolhost_service::logging;
 
+/// Returns the command line of this program.
+pub(super) fn command() -> Command {
+    applicable::command()
+}
+
 /// Returns the arguments of this program. The configuration supplies values that are not given otherwise. Like clap, this ends
 /// the program if the arguments are not valid.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
@@ -21,7 +26,7 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let matches = logging::accepted(command.clone().try_get_matches_from(&given));
     let path = match matches.subcommand_name() {
         // These commands have no settings of their own in the file.
-        Some("token" | "config") => None,
+        Some("token" | "config" | "completions" | "man") => None,
         _ => path(matches.get_one("config").map(PathBuf::as_path)),
     };
     let config = path.as_deref().map(read).transpose()?;
@@ -122,11 +127,11 @@ fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
 }
 
 /// Returns the position of a subcommand after another: that of the first argument with its name that is not the value of a
-/// flag. Each flag before a subcommand takes a value.
+/// flag. Each flag before a subcommand takes a value, except `--json`.
 fn position_of(given: &[OsString], name: &str, after: usize) -> Option<usize> {
     let is_flag = |argument: &OsString| {
         let text = argument.to_string_lossy();
-        text.starts_with("--") && !text.contains('=')
+        text.starts_with("--") && !text.contains('=') && text != "--json"
     };
     let is_value = |index: usize| index > 1 && given.get(index - 1).is_some_and(is_flag);
     (after + 1..given.len())

@@ -2,6 +2,7 @@
 
 mod layers;
 mod machine;
+mod of_server;
 mod probe;
 mod store;
 
@@ -12,6 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, config, print};
+pub(super) use of_server::of_server;
 use toolhost_service::SETUP_FAILED;
 use toolhost_service::errors;
 use toolhost_service::processes::{self, Prepared};
@@ -26,9 +28,6 @@ Examples:
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Print one JSON object instead of a table
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -109,7 +108,7 @@ pub(super) async fn run(
         checks.extend(probe::checks(config, HostState::temporary(std::env::temp_dir())?).await);
     }
     let failed = checks.iter().any(|check| check.status == Status::Failed);
-    if options.json {
+    if common.json {
         print(&serde_json::json!({ "ok": !failed, "checks": checks }).to_string())?;
     } else {
         print(table(&checks).trim_end())?;

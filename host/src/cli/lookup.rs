@@ -1,4 +1,4 @@
-//! Where calls are looked up: at a running server, or in a state directory that no host uses.
+//! Where calls are looked up: at the server that was named or that uses the state directory, or in that directory if no host does.
 
 use std::path::Path;
 
@@ -26,7 +26,7 @@ pub(super) enum Source {
 
 impl Source {
     pub(super) fn new(common: &Common, remote: &remote::Remote) -> anyhow::Result<Self> {
-        if let Some(server) = remote.server()? {
+        if let Some(server) = remote.found(common)? {
             return Ok(Self::Server(server));
         }
         let path = common.state_dir();
@@ -47,7 +47,7 @@ impl Source {
         let directory = StateDir::existing(path)?.with_context(nothing)?;
         let lock = match directory.lock_to_read() {
             Err(StateDirError::Locked { path, pid }) => bail!(
-                "a toolhost{} uses the state directory {}: ask it with --server and --token-file, or end it",
+                "a toolhost{} uses the state directory {} and does not listen there: ask it with --server, or end it",
                 holder(pid),
                 path.display()
             ),

@@ -3,6 +3,7 @@
 mod attack;
 mod build;
 mod cases;
+mod cause;
 mod check;
 mod dev;
 mod folder;
@@ -21,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::Common;
 use crate::config::name_of;
@@ -121,23 +122,11 @@ enum Command {
     Wit(wit::Options),
 }
 
-/// The format of the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people.
-    Table,
-    /// One JSON object.
-    Json,
-}
-
 /// The component to inspect or check.
 #[derive(Debug, Args)]
 struct Subject {
     /// The component
     file: PathBuf,
-    /// How the result is printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
     /// The name of the plugin [default: from the name of the file]
     #[arg(long)]
     name: Option<String>,

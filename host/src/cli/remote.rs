@@ -1,7 +1,14 @@
 //! `--server`: the client of a running server.
 
 mod calls;
+mod chats;
 mod connection;
+mod events;
+mod follow;
+mod local;
+mod now;
+mod plugins;
+mod processes;
 mod trust;
 mod workspaces;
 
@@ -9,20 +16,28 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use clap::Args;
-use reqwest::{Method, StatusCode, Url};
+use reqwest::{Method, Response, StatusCode, Url};
 use serde_json::{Value, json};
 
+use super::Common;
 pub(super) use calls::{Content, Filter, Page};
+pub(super) use chats::Chat;
 use connection::{Answer, Endpoint};
+pub(super) use events::Events;
+pub(super) use follow::{Follower, Piece};
+pub(super) use now::{Now, RunningCall, Snapshot};
+pub(super) use processes::Process;
 use toolhost_call::call::{Outcome, Request};
 use toolhost_call::tool::Format;
+use toolhost_plugin::shown;
+use toolhost_state::id::{CallId, ChatId};
 
 /// The server to use, and the token for it.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "A running server")]
 pub(super) struct Remote {
-    /// Use a running server, such as http://127.0.0.1:7411, https://tools.example.com or unix:/PATH; processes then stay when a
-    /// call ends
+    /// Use a running server: http://127.0.0.1:7411, https://tools.example.com, unix:/PATH, or `local` for the one that uses the
+    /// state directory; processes then stay when a call ends
     #[arg(long, value_name = "URL", env = "TOOLHOST_SERVER")]
     server: Option<String>,
     /// A file with the token of the server, which others must not be able to read [default: the variable TOOLHOST_TOKEN]
@@ -41,13 +56,34 @@ impl Remote {
     }
 
     /// Returns the server that was named, if one was.
-    pub(super) fn server(&self) -> anyhow::Result<Option<Server>> {
-        let server = self.server.as_deref();
-        let server =
-            server.map(|url| Server::new(url, self.token_file.as_deref(), self.ca.as_deref()));
-        server.transpose()
+    pub(super) fn server(&self, common: &Common) -> anyhow::Result<Option<Server>> {
+        let token_file = self.token_file.as_deref();
+        match self.server.as_deref() {
+            None => Ok(None),
+            Some(LOCAL) => local::required(common, token_file).map(Some),
+            Some(url) => Server::new(url, token_file, self.ca.as_deref()).map(Some),
+        }
+    }
+
+    /// Returns the server that was named, or else the one that uses the state directory.
+    pub(super) fn required(&self, common: &Common) -> anyhow::Result<Server> {
+        match self.server(common)? {
+            Some(server) => Ok(server),
+            None => local::required(common, self.token_file.as_deref()),
+        }
+    }
+
+    /// Returns the server that was named, or else the one that uses the state directory, if one does.
+    pub(super) fn found(&self, common: &Common) -> anyhow::Result<Option<Server>> {
+        match self.server(common)? {
+            Some(server) => Ok(Some(server)),
+            None => local::found(common, self.token_file.as_deref()),
+        }
     }
 }
+
+/// The value of `--server` for the server that uses the state directory.
+pub(super) const LOCAL: &str = "local";
 
 /// A running server.
 pub(super) struct Server {
@@ -56,6 +92,8 @@ pub(super) struct Server {
     /// `None`: the server identifies the client by the Unix socket.
     token: Option<String>,
     token_file: Option<PathBuf>,
+    /// A token for a socket that asks for one: its server has an approval hook.
+    spare: Option<String>,
 }
 
 impl Server {
@@ -70,6 +108,7 @@ impl Server {
             url: url.to_owned(),
             token,
             token_file: token_file.map(Path::to_owned),
+            spare: None,
         })
     }
 
@@ -80,20 +119,6 @@ impl Server {
         answer.json().context("the server's answer is not JSON")
     }
 
-    /// Returns the plugins as the server describes them.
-    pub(super) async fn plugins(&self) -> anyhow::Result<Value> {
-        let url = self.place.url(&["v1", "plugins"]);
-        let answer = self.send(Method::GET, url, None).await?;
-        answer.json().context("the server's answer is not JSON")
-    }
-
-    /// Has the server load a plugin again.
-    pub(super) async fn reload(&self, plugin: &str) -> anyhow::Result<()> {
-        let url = self.place.url(&["v1", "plugins", plugin, "reload"]);
-        self.send(Method::POST, url, None).await?;
-        Ok(())
-    }
-
     /// Returns the outcome of a call.
     pub(super) async fn call(&self, request: &Request) -> anyhow::Result<Outcome> {
         let arguments: &serde_json::value::RawValue =
@@ -101,13 +126,25 @@ impl Server {
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
         let url = self.url(request);
         let sent = self.send(Method::PUT, url, Some(body)).await;
-        let answer = sent.with_context(|| format!("call {}", request.id))?;
+        let answer = match sent {
+            Err(error) => {
+                let error = self.with_failed_plugins(error, &request.tool).await;
+                return Err(error.context(format!("call {}", request.id)));
+            }
+            Ok(answer) => answer,
+        };
         answer.json().context("the server's answer is no outcome")
     }
 
     /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.
-    pub(super) async fn cancel(&self, request: &Request) -> anyhow::Result<Option<Outcome>> {
-        let url = self.url(request);
+    pub(super) async fn cancel(
+        &self,
+        chat: &ChatId,
+        id: &CallId,
+    ) -> anyhow::Result<Option<Outcome>> {
+        let url = self
+            .place
+            .url(&["v1", "chats", chat.as_str(), "calls", id.as_str()]);
         let answer = self.send(Method::DELETE, url, None).await?;
         if answer.status == StatusCode::NO_CONTENT {
             return Ok(None);
@@ -145,18 +182,61 @@ impl Server {
     }
 
     async fn send(&self, method: Method, url: Url, body: Option<String>) -> anyhow::Result<Answer> {
-        let token = self.token.as_deref();
-        let answer = self.place.ask(method, url, token, body).await;
-        let answer = answer.with_context(|| format!("cannot reach {}", self.url))?;
-        if answer.status.is_success() {
+        let answer = self.open(method, url, body, None).await?;
+        let answer = self.place.read(answer).await;
+        answer.with_context(|| format!("cannot reach {}", self.url))
+    }
+
+    /// Sends a request, and returns the answer before its body has come. With `accept`, the client wants this media type.
+    async fn open(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<String>,
+        accept: Option<&str>,
+    ) -> anyhow::Result<Response> {
+        let cannot = || format!("cannot reach {}", self.url);
+        let ask = async |token: Option<&str>| {
+            let asked = self.place.ask(&method, &url, token, &body, accept);
+            asked.await.with_context(cannot)
+        };
+        let mut answer = ask(self.token.as_deref()).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(spare)) = (answer.status(), &self.spare) {
+            answer = ask(Some(spare)).await?;
+        }
+        if answer.status().is_success() {
             return Ok(answer);
         }
+        let answer = self.place.read(answer).await.with_context(cannot)?;
+        Err(Refusal::of(&answer).into())
+    }
+}
+
+/// An answer that is no success.
+#[derive(Debug, thiserror::Error)]
+#[error("the server answers {status}: {detail}")]
+pub(super) struct Refusal {
+    pub(super) status: StatusCode,
+    /// The kind of the problem, as docs/http.md lists them; empty if the answer is no problem document.
+    pub(super) code: String,
+    detail: String,
+}
+
+impl Refusal {
+    fn of(answer: &Answer) -> Self {
         let problem: Value = answer.json().unwrap_or_default();
-        let detail = problem
-            .get("detail")
-            .and_then(Value::as_str)
-            .unwrap_or("no further details");
-        bail!("the server answers {}: {detail}", answer.status)
+        let text = |key: &str| problem.get(key).and_then(Value::as_str);
+        Self {
+            status: answer.status,
+            code: text("code").unwrap_or_default().to_owned(),
+            // The server quotes names that clients chose.
+            detail: shown(text("detail").unwrap_or("no further details")),
+        }
+    }
+
+    /// Returns the refusal that an error is about, if it is about one.
+    pub(super) fn within(error: &anyhow::Error) -> Option<&Self> {
+        error.downcast_ref()
     }
 }
 

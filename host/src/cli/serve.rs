@@ -14,12 +14,12 @@ use toolhost_http::{Listen, Listener};
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;
-use toolhost_service::listening::{self, Clients, ConsoleOptions, Served};
+use toolhost_service::listening::{self, Clients, ConsoleOptions, Doors, Served};
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
 
-use super::{Common, config_tokens, host, plugins};
+use super::{Common, config_tokens, doctor, host, plugins};
 use crate::config::{self, Config};
 
 /// Command lines to copy.
@@ -77,6 +77,10 @@ pub(super) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=448)
     )]
     event_readers: u16,
+    /// Do not listen at the socket in the state directory, by which commands such as `toolhost ps` find the server without --server.
+    /// Only the user that runs the server can use it
+    #[arg(long, env = "TOOLHOST_NO_LOCAL_SOCKET", value_parser = FalseyValueParser::new())]
+    no_local_socket: bool,
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
@@ -96,6 +100,9 @@ pub(super) async fn run(
     plan.never.extend(options.clients.private_files());
     // The configuration is followed until this is dropped.
     let mut watcher = None;
+    let policy = options.host.processes.sandbox()?;
+    let (spawner, state) = (prepared.spawner.clone(), common.state_dir());
+    let checks = move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref());
     let start = async || {
         let events = events::Limits {
             readers: 2 * usize::from(options.event_readers),
@@ -116,18 +123,33 @@ pub(super) async fn run(
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;
-        let parts = ServerParts::from(host).with_mcp(McpOptions {
-            max_wait: options.mcp_max_wait,
-            ..McpOptions::default()
-        });
+        let parts = ServerParts::from(host)
+            .with_mcp(McpOptions {
+                max_wait: options.mcp_max_wait,
+                ..McpOptions::default()
+            })
+            .with_checks(checks);
         Ok(Tools(match options.agent_api {
             true => parts.with_agent(),
             false => parts,
         }))
     };
     let tokens = config_tokens::of(common);
-    let (listen, clients) = (&options.listen, (&options.clients, Some(options.console)));
-    listening::run(common, tokens, listen, clients, &plan.oversight, start).await
+    let (listen, clients) = (&options.listen, &options.clients);
+    let doors = Doors {
+        local: common.local_socket().filter(|_| !options.no_local_socket),
+        console: Some(options.console),
+    };
+    listening::run(
+        common,
+        tokens,
+        listen,
+        clients,
+        &plan.oversight,
+        doors,
+        start,
+    )
+    .await
 }
 
 /// The host and its parts, as the server serves them.

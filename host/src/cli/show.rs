@@ -1,6 +1,6 @@
 //! `toolhost show`.
 
-mod text;
+pub(super) mod text;
 
 use std::process::ExitCode;
 
@@ -19,8 +19,8 @@ use toolhost_state::id::{CallId, ChatId};
 const EXAMPLES: &str = "\
 Examples:
   toolhost show 3.call_0
-  toolhost show 3.call_0 --chat support-42 --server http://127.0.0.1:7411 --token-file token
-  toolhost show 3.call_0 --json --state-dir /var/lib/toolhost";
+  toolhost show 3.call_0 --chat support-42
+  toolhost show 3.call_0 --json --server http://127.0.0.1:7411 --token-file token";
 
 /// The most chats that an error names.
 const NAMED: usize = 10;
@@ -29,14 +29,11 @@ const NAMED: usize = 10;
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The id of the call
-    #[arg(value_parser = str::parse::<CallId>)]
+    #[arg(value_parser = CallId::recorded)]
     call: CallId,
     /// The chat of the call, if several chats have a call with this id
     #[arg(long, value_name = "ID", value_parser = str::parse::<ChatId>)]
     chat: Option<ChatId>,
-    /// Print one JSON object instead of text
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     remote: remote::Remote,
 }
@@ -61,7 +58,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     };
     let call = find(&source, &filter).await?;
     let content = source.content(&call).await?;
-    if options.json {
+    if common.json {
         let shown = Shown {
             call: &call,
             arguments: content.arguments.as_deref(),

@@ -38,7 +38,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
             options.format
         );
     }
-    let tools = match options.remote.server()? {
+    let tools = match options.remote.server(common)? {
         Some(server) => server.tools(options.format, options.strict).await?,
         None => {
             let config = options.plugins.configuration(common)?;

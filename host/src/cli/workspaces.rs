@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolhost_call::call::{StoredWorkspace, Workspaces};
@@ -20,10 +20,10 @@ use toolhost_service::stderr;
 /// Command lines to copy.
 const EXAMPLES: &str = "\
 Examples:
-  toolhost workspaces list --server http://127.0.0.1:7411 --token-file token
-  toolhost workspaces create team-a/web --git https://git.example.com/web.git --idle 30days --server http://127.0.0.1:7411
-  toolhost workspaces delete team-a/web --force --server http://127.0.0.1:7411
-  toolhost workspaces show team-a/web --state-dir /var/lib/toolhost";
+  toolhost workspaces list
+  toolhost workspaces create team-a/web --git https://git.example.com/web.git --idle 30days
+  toolhost workspaces delete team-a/web --force
+  toolhost workspaces show team-a/web --server http://127.0.0.1:7411 --token-file token";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -49,9 +49,6 @@ struct List {
     /// Only workspaces whose names begin like this
     #[arg(long, value_name = "PREFIX", default_value = "")]
     prefix: String,
-    /// Print a line of JSON for each workspace instead of a table
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     remote: remote::Remote,
 }
@@ -124,14 +121,14 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         Command::List(options) => list(common, options).await?,
         Command::Show(options) => show(common, options).await?,
         Command::Create(options) => {
-            let server = server(&options.remote)?;
+            let server = options.remote.required(common)?;
             let made = server
                 .put_workspace(&options.name, &spec(&options)?)
                 .await?;
             print(&made.to_string())?;
         }
         Command::Delete(options) => {
-            let server = server(&options.remote)?;
+            let server = options.remote.required(common)?;
             let removed = server.remove_workspace(&options.name, options.force);
             print(&removed.await?.to_string())?;
         }
@@ -148,7 +145,7 @@ async fn list(common: &Common, options: List) -> anyhow::Result<()> {
             all.into_iter().map(|(_, described)| described).collect()
         }
     };
-    if options.json {
+    if common.json {
         return found.iter().try_for_each(|one| print(&one.to_string()));
     }
     if found.is_empty() {
@@ -169,13 +166,6 @@ async fn show(common: &Common, options: Show) -> anyhow::Result<()> {
         }
     };
     print(&found.to_string())
-}
-
-fn server(remote: &remote::Remote) -> anyhow::Result<remote::Server> {
-    let Some(server) = remote.server()? else {
-        bail!("only a running server makes and removes workspaces: name it with --server");
-    };
-    Ok(server)
 }
 
 /// Returns what the server is asked for.

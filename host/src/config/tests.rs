@@ -128,7 +128,7 @@ fn nothing_is_granted_that_is_not_said() {
 #[test]
 fn what_is_not_known_is_refused_with_its_line() {
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nenabeld = true"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 1: plugins.a.enabeld: there is no such key; did you mean "enabled"?"#);
-    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.grants.sockets: there is no such key; there are processes, files, http, env, preopens");
+    insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { sockets = true }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.grants.sockets: there is no such key; there are processes, files, http, calls, env, preopens");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\ngrants = { files = 'all' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.grants.files: it must be "none", "read" or "write", or a table such as { access = "read", roots = ["docs"] }"#);
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = 'much' }"), @r#"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.memory: "much" is no size; write it as "64KiB" or "1.5MiB""#);
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { memory = -1 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.memory: a size cannot be negative");

@@ -6,8 +6,11 @@ use std::str::FromStr;
 /// The longest chat id, in bytes.
 pub const MAX_CHAT_ID: usize = 128;
 
-/// The longest call id, in bytes.
+/// The longest call id that a client may choose, in bytes.
 pub const MAX_CALL_ID: usize = 256;
+
+/// The greatest number of a nested call.
+pub const MAX_NESTED: u32 = 999_999;
 
 /// The conversation that a call belongs to, and the scope of its processes.
 ///
@@ -29,7 +32,9 @@ pub struct ChatId(String);
 
 /// The caller's name of a call, unique within its chat.
 ///
-/// Visible ASCII without `/`, 1 to 256 bytes, and neither `.` nor `..`.
+/// Visible ASCII without `/`, 1 to 256 bytes, and neither `.` nor `..`. A call that a running call made has the id of that call, `/`
+/// and a number from 1 on, such as `call_7Qx/2`: see [`CallId::nested`]. [`FromStr`] reads ids that clients may choose, so it refuses
+/// those of nested calls; [`CallId::recorded`] reads both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(String);
 
@@ -61,6 +66,38 @@ impl CallId {
         &self.0
     }
 
+    /// Reads the id of a call that may be a nested one, in a record or in the address of a call that exists.
+    ///
+    /// # Errors
+    ///
+    /// If the text is neither an id that a client may choose nor that of a nested call.
+    pub fn recorded(text: &str) -> Result<Self, InvalidId> {
+        match text.rsplit_once('/') {
+            None => text.parse(),
+            Some((outer, number)) => {
+                let outer: Self = outer.parse()?;
+                let nested = number.parse().ok().and_then(|number| outer.nested(number));
+                // A number has one spelling, so that a call has one id.
+                nested
+                    .filter(|nested| nested.as_str() == text)
+                    .ok_or(InvalidId::Call)
+            }
+        }
+    }
+
+    /// Returns the id of a call that this call makes; `None` if this call is nested itself, or if the number is not between 1 and
+    /// [`MAX_NESTED`].
+    pub fn nested(&self, number: u32) -> Option<Self> {
+        let may_be = self.outer().is_none() && (1..=MAX_NESTED).contains(&number);
+        may_be.then(|| Self(format!("{self}/{number}")))
+    }
+
+    /// Returns the number of a nested call and the id of the call that made it; `None` for any other call.
+    pub fn outer(&self) -> Option<(Self, u32)> {
+        let (outer, number) = self.0.rsplit_once('/')?;
+        Some((Self(outer.to_owned()), number.parse().ok()?))
+    }
+
     /// Returns a new id for a call that its caller did not name. It begins with the time, so that an index gets it at its end, and the
     /// rest is random.
     pub fn random() -> Self {
@@ -76,7 +113,7 @@ impl CallId {
     pub fn of_start_key(key: &str) -> Option<Self> {
         let (call, ordinal) = key.rsplit_once(' ')?;
         ordinal.parse::<u64>().ok()?;
-        call.parse().ok()
+        Self::recorded(call).ok()
     }
 }
 
@@ -204,10 +241,42 @@ mod tests {
     }
 
     #[test]
+    fn a_nested_call_has_an_id_that_no_client_can_choose() {
+        let outer: CallId = "toolu_01".parse().unwrap();
+        let nested = outer.nested(12).unwrap();
+        assert_eq!(nested.as_str(), "toolu_01/12");
+        assert_eq!(nested.outer(), Some((outer.clone(), 12)));
+        assert_eq!((outer.outer(), nested.nested(1)), (None, None));
+        assert_eq!((outer.nested(0), outer.nested(1_000_000)), (None, None));
+        assert_eq!(CallId::recorded("toolu_01/12").unwrap(), nested);
+        assert_eq!(CallId::recorded("toolu_01").unwrap(), outer);
+        assert_eq!("toolu_01/12".parse::<CallId>(), Err(InvalidId::Call));
+        let long: CallId = "x".repeat(256).parse().unwrap();
+        let nested = long.nested(MAX_NESTED).unwrap();
+        assert_eq!(CallId::recorded(nested.as_str()).unwrap(), nested);
+        for id in [
+            "a/",
+            "/1",
+            "a/0",
+            "a/01",
+            "a/+1",
+            "a/1/2",
+            "a/x",
+            "../1",
+            "a /1",
+            "a/1000000",
+        ] {
+            assert_eq!(CallId::recorded(id), Err(InvalidId::Call), "{id:?}");
+        }
+    }
+
+    #[test]
     fn the_key_of_a_start_names_its_call() {
         let call: CallId = "toolu_01:x".parse().unwrap();
         assert_eq!(call.start_key(12), "toolu_01:x 12");
         assert_eq!(CallId::of_start_key("toolu_01:x 12"), Some(call));
+        let nested = CallId::recorded("toolu_01:x/3").unwrap();
+        assert_eq!(CallId::of_start_key(&nested.start_key(0)), Some(nested));
         for key in ["toolu_01", "toolu_01 x", "a b 1", " 1", "", "a/b 1"] {
             assert_eq!(CallId::of_start_key(key), None, "{key:?}");
         }

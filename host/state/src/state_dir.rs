@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::{Mode, fchmod, fstat, mkdirat};
+use nix::sys::stat::{Mode, UtimensatFlags, fchmod, fstat, mkdirat, utimensat};
+use nix::sys::time::TimeSpec;
 use nix::unistd::geteuid;
 
 pub use lock::Lock;
@@ -195,8 +196,8 @@ impl StateDir {
             Err(error) => return Err(io::Error::other(error)),
         };
         let mut removed = Ok(());
-        for (file, _) in directory.names()? {
-            removed = removed.and(directory.remove(&file));
+        for Entry { name, .. } in directory.entries()? {
+            removed = removed.and(directory.remove(&name));
         }
         removed?;
         let flag = nix::unistd::UnlinkatFlags::RemoveDir;
@@ -391,14 +392,25 @@ impl StateDir {
         }
     }
 
-    /// Returns the names of the files in the directory, each with the time of its last change in seconds since the Unix epoch.
+    /// Sets the time of a file's last change to now.
+    ///
+    /// # Errors
+    ///
+    /// If there is no such file, or its times cannot be set.
+    pub fn touch(&self, name: &str) -> io::Result<()> {
+        let now = TimeSpec::UTIME_NOW;
+        let link = UtimensatFlags::NoFollowSymlink;
+        Ok(utimensat(&self.directory, name, &now, &now, link)?)
+    }
+
+    /// Lists the files in the directory.
     ///
     /// # Errors
     ///
     /// If the directory cannot be read.
-    pub fn names(&self) -> io::Result<Vec<(String, i64)>> {
+    pub fn entries(&self) -> io::Result<Vec<Entry>> {
         let mut directory = nix::dir::Dir::openat(&self.directory, ".", DIRECTORY, Mode::empty())?;
-        let mut names = Vec::new();
+        let mut entries = Vec::new();
         for entry in directory.iter() {
             let entry = entry?;
             let Ok(name) = entry.file_name().to_str() else {
@@ -412,11 +424,26 @@ impl StateDir {
                 name,
                 nix::fcntl::AtFlags::AT_SYMLINK_NOFOLLOW,
             ) {
-                names.push((name.to_owned(), stat.st_mtime));
+                entries.push(Entry {
+                    name: name.to_owned(),
+                    changed: (stat.st_mtime, stat.st_mtime_nsec),
+                    size: u64::try_from(stat.st_size).unwrap_or(0),
+                });
             }
         }
-        Ok(names)
+        Ok(entries)
     }
+}
+
+/// A file of a state directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The name of the file.
+    pub name: String,
+    /// The time of the file's last change, in seconds and nanoseconds since the Unix epoch.
+    pub changed: (i64, i64),
+    /// The length of the file in bytes.
+    pub size: u64,
 }
 
 /// Returns whether an error means that the disk is full. The host can run commands on a full disk.
@@ -494,10 +521,10 @@ mod tests {
         assert!(!sub.create("k", b"2").unwrap());
         assert_eq!(sub.read("k", 1).unwrap().unwrap(), b"1");
         let mut names: Vec<_> = sub
-            .names()
+            .entries()
             .unwrap()
             .into_iter()
-            .map(|(name, _)| name)
+            .map(|entry| entry.name)
             .collect();
         names.sort();
         assert_eq!(names, ["k", "x"]);

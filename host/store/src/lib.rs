@@ -18,7 +18,7 @@ pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurabi
 pub use store::{Answer, Store};
 pub use values::call::{
     Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
-    EndedCall, NewCall,
+    EndedCall, NestedCall, NestedRecord, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};

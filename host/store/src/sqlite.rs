@@ -11,6 +11,7 @@ mod fault;
 mod file;
 mod filter;
 mod known;
+mod nested;
 mod open;
 mod operations;
 mod pages;

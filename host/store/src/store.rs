@@ -8,8 +8,8 @@ use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
     Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session, StoreError,
-    StoredWorkspace, Swept, Workspaces,
+    Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes, Session,
+    StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -20,6 +20,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Stores the beginning of a call, unless the id was seen before. The check and the write are atomic. The call may run only after
     /// [`Begun::New`].
     fn begin(&self, call: NewCall) -> Answer<'_, Begun>;
+
+    /// Stores that a call runs again, whose record has an unknown outcome and the same digest and was not cancelled. The check and the
+    /// write are atomic. The call may run only after [`Begun::New`]; any other answer is the one that [`Store::begin`] gives to a repeat.
+    fn resume(&self, call: NewCall) -> Answer<'_, Begun>;
 
     /// Stores the end of a call, and the call itself if its beginning is not stored.
     fn end(&self, ended: EndedCall) -> Answer<'_, ()>;
@@ -40,6 +44,10 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Returns a call with its outcome; `None` if the id was not seen.
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
+
+    /// Returns the calls that a call has made, in the order of their numbers. Those whose outcome is no longer kept are among them, and
+    /// so are tombstones. A damaged record is no error: the call is listed as damaged.
+    fn nested(&self, chat: ChatId, outer: CallId) -> Answer<'_, Vec<NestedCall>>;
 
     /// Returns a page of the calls that run or whose outcome is kept, newest first. The query delays no other operation, and looks
     /// at a bounded number of calls.

@@ -2,6 +2,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
+use toolhost_state::id::CallId;
 
 pub(crate) mod call;
 pub(crate) mod chat;
@@ -24,6 +25,12 @@ fn optional_id<S: Serializer>(
         Some(id) => serializer.collect_str(id),
         None => serializer.serialize_none(),
     }
+}
+
+/// Deserializes the id of a call, which may be a nested one.
+fn parse_call_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CallId, D::Error> {
+    let text = std::borrow::Cow::<str>::deserialize(deserializer)?;
+    CallId::recorded(&text).map_err(D::Error::custom)
 }
 
 /// Deserializes an id.

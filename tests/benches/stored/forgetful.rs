@@ -6,8 +6,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session,
-    Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes,
+    Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 #[derive(Debug)]
@@ -25,6 +25,8 @@ macro_rules! answers {
 impl Store for Forgetful {
     answers! {
         begin(NewCall) -> Begun = Begun::New;
+        resume(NewCall) -> Begun = Begun::New;
+        nested(ChatId, CallId) -> Vec<NestedCall> = Vec::new();
         end(EndedCall) -> () = ();
         note(ChatId, CallId) -> () = ();
         withdraw(ChatId, CallId) -> () = ();

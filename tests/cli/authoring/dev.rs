@@ -9,11 +9,11 @@ use reqwest::Method;
 use super::*;
 
 /// What it prints.
-struct Printed(Lines<BufReader<ChildStdout>>);
+pub(super) struct Printed(pub(super) Lines<BufReader<ChildStdout>>);
 
 impl Printed {
     /// Reads up to a line that contains this text, and returns all lines until there.
-    fn until(&mut self, end: &str) -> String {
+    pub(super) fn until(&mut self, end: &str) -> String {
         let mut read = String::new();
         for line in &mut self.0 {
             let line = line.unwrap();

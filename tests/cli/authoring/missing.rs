@@ -78,6 +78,20 @@ fn what_is_missing_is_installed_if_that_is_wanted() {
 }
 
 #[test]
+fn an_engine_that_sends_no_requests_is_named() {
+    let author = Author::makes("a", &["--lang", "javascript", "--with", "http"]);
+    let programs = author.has_program("npm", "exit 7");
+    let tools = author.path("a/node_modules/.bin");
+    std::fs::create_dir_all(&tools).unwrap();
+    std::fs::write(tools.join("esbuild"), "").unwrap();
+    let (code, said) = author.builds_with(&programs, &["a"]);
+    assert!(
+        code == 2 && said.contains("the engine QuickJS sends no requests: in package.json"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_missing_target_of_rust_is_named() {
     let author = Author::makes("a", &[]);
     let manifest = author.path("a/Cargo.toml").canonicalize().unwrap();

@@ -8,7 +8,7 @@ mod machine;
 use proc_macro::TokenStream;
 
 /// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `quota = "ext4"`,
-/// `program = "git"`, `client = "python"` or `language = "quickjs"`, with commas in between. It comes before `#[test]`.
+/// `program = "git"`, `client = "python"`, `language = "quickjs"` or `toolchain = "go"`, with commas in between. It comes before `#[test]`.
 #[proc_macro_attribute]
 pub fn needs(needs: TokenStream, test: TokenStream) -> TokenStream {
     let attribute = match unmet(&needs.to_string()) {
@@ -69,6 +69,13 @@ fn unmet_one(need: &str) -> Result<Option<String>, String> {
             machine::languages().join(format!("{name}.wasm")).exists(),
             format!("`examples/plugins/build {name}`"),
         ),
+        ("toolchain", name) if !name.is_empty() => {
+            let tools = machine::languages().join(".tools").join(name);
+            (
+                tools.join("installed").exists(),
+                format!("`examples/plugins/build {name}`"),
+            )
+        }
         _ => return Err(format!("there is no need `{}`", need.trim())),
     };
     Ok((!met).then_some(reason))

@@ -1,4 +1,4 @@
-//! Makes arguments plain: what models write in several ways becomes what the schema of the arguments asks for.
+//! Makes arguments plain: a value that models write in several ways becomes the one that the schema asks for.
 //!
 //! Nothing is guessed. A value changes only where it cannot mean anything else, because the schema refuses it as it is:
 //!
@@ -128,7 +128,7 @@ impl<'a> Node<'a> {
             .fold(value, |value, part| part.plain(value))
     }
 
-    /// Returns what a text says where no text is allowed; the text, if that is nothing.
+    /// Returns the value that a text stands for where no text is allowed; the text itself, if there is none.
     fn read(self, text: String) -> Value {
         let trimmed = text.trim();
         if self.allows("boolean") {

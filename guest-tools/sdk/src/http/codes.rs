@@ -1,4 +1,4 @@
-//! What the codes of `wasi:http` mean to a model.
+//! The meaning of the codes of `wasi:http`, for a model.
 
 use wasip2::http::types::ErrorCode;
 

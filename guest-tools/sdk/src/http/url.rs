@@ -17,7 +17,7 @@ impl<'a> Url<'a> {
     ///
     /// # Errors
     ///
-    /// [`Error::Invalid`], which says what it lacks.
+    /// [`Error::Invalid`], which names the missing part.
     pub(crate) fn read(url: &'a str) -> Result<Self, Error> {
         let invalid = |reason: &str| Error::Invalid(format!("the address {url:?} {reason}"));
         let (scheme, rest) = url

@@ -1,4 +1,4 @@
-//! Parameters without serde take what a struct takes, and refuse the rest with the same words.
+//! Parameters without serde take the same arguments as a struct, and refuse the rest with the same words.
 
 use proptest::prelude::*;
 use schemars::JsonSchema;

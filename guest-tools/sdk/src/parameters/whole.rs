@@ -52,7 +52,7 @@ impl Whole {
     }
 }
 
-/// Reads what follows the `e` of a number; nothing is 0. `None`: it is out of all bounds.
+/// Reads the exponent behind the `e` of a number; an empty one is 0. `None`: it is out of all bounds.
 fn exponent(bytes: impl Iterator<Item = u8>) -> Option<i64> {
     let (mut exponent, mut is_negative) = (0_i64, false);
     for byte in bytes {

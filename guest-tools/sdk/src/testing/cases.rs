@@ -15,7 +15,7 @@ use crate::export::Entry;
 use crate::{Call, Content, Reply, ToolError, start};
 use difference::difference;
 
-/// What is in the file.
+/// The content of the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -206,7 +206,7 @@ impl Case {
         self.settings.iter().map(text).collect()
     }
 
-    /// Returns what the case expects, as a text of lines.
+    /// Returns the expected outcome of the case, as a text of lines.
     fn expected(&self) -> String {
         let is_error = reports(self.is_error);
         match (&self.reply, &self.text, &self.error) {

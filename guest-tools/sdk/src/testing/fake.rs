@@ -14,7 +14,7 @@ use crate::processes::{
 /// A signal that was sent: to which process, which one, and with which grace.
 type Sent = (String, Signal, Option<Duration>);
 
-/// Stands in for the host's processes, follows a script, and remembers what it was asked for.
+/// Stands in for the host's processes, follows a script, and remembers the requests.
 ///
 /// ```
 /// use toolhost_sdk::processes::{Processes, StartOptions};
@@ -90,13 +90,13 @@ impl FakeProcesses {
         self
     }
 
-    /// Returns what was started, or was tried to be.
+    /// Returns the starts, also those that failed.
     #[must_use]
     pub fn started(&self) -> Vec<StartOptions> {
         self.chat.borrow().started.clone()
     }
 
-    /// Returns what was waited for, and on which process.
+    /// Returns the waits, each with its process.
     #[must_use]
     pub fn waits(&self) -> Vec<(String, WaitOptions)> {
         self.chat.borrow().waits.clone()

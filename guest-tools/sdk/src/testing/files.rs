@@ -62,13 +62,13 @@ impl FakeFiles {
         content.and_then(|content| String::from_utf8(content).ok())
     }
 
-    /// Returns what was written, and what was written together.
+    /// Returns the files that were written, each list by one call.
     #[must_use]
     pub fn written(&self) -> Vec<Vec<Write>> {
         self.written.borrow().clone()
     }
 
-    /// Returns the absolute path that a path stands for, and what is there: `None` for a directory.
+    /// Returns the absolute path that a path stands for, and the content there: `None` for a directory.
     fn find(&self, path: &str) -> Result<(String, Option<Vec<u8>>), Error> {
         let resolved = self.resolve(path)?;
         let tree = self.tree.borrow();
@@ -216,7 +216,7 @@ impl Files for FakeFiles {
     }
 }
 
-/// Returns what a content has from an offset on.
+/// Returns a content from an offset on.
 fn from(content: &[u8], offset: u64) -> &[u8] {
     let offset = usize::try_from(offset).unwrap_or(usize::MAX);
     content.get(offset..).unwrap_or_default()

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use crate::http::{Error, Http, Request, Response, Url};
 
-/// Stands in for the host's HTTP, follows a script, and remembers what it was asked for.
+/// Stands in for the host's HTTP, follows a script, and remembers the requests.
 ///
 /// ```
 /// use toolhost_sdk::http::{Http, Request};
@@ -29,7 +29,7 @@ struct Network {
     sent: Vec<Request>,
 }
 
-/// What a request with this method and address gets.
+/// The outcome of a request with this method and address.
 #[derive(Debug)]
 struct Answer {
     method: String,
@@ -66,7 +66,7 @@ impl FakeHttp {
         self
     }
 
-    /// Returns what was sent, or was tried to be.
+    /// Returns the requests that were sent, also those that failed.
     #[must_use]
     pub fn sent(&self) -> Vec<Request> {
         self.network.borrow().sent.clone()

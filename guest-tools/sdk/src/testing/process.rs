@@ -9,10 +9,10 @@ use crate::processes::{
 /// How much output each window of a snapshot holds, as in the contract.
 const WINDOW: usize = 32 * 1024;
 
-/// A fake process, and the script of what happens to it.
+/// A fake process, and the script of the events in its life.
 ///
-/// A script is read from left to right. What stands before the first wait has happened when the process is first seen;
-/// what stands after a wait has happened as soon as that wait has returned. A wait that is not in the script returns
+/// A script is read from left to right. Events before the first wait have happened when the process is first seen;
+/// those after a wait have happened as soon as that wait has returned. A wait that is not in the script returns
 /// because the process has ended, or because its timeout is over.
 ///
 /// ```

@@ -1,4 +1,4 @@
-//! What a call sees of the host besides capabilities, and what it told the host.
+//! The host as a call sees it besides capabilities, and the reports of the call to it.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -6,22 +6,22 @@ use std::time::Duration;
 
 use crate::bindings::toolhost::plugin::log::Level;
 
-/// What a call sees of the host, and what it told it. Every test thread has its own.
+/// The host as a call sees it, and the reports of the call to it. Every test thread has its own.
 #[derive(Debug, Clone)]
 pub struct Surroundings {
-    /// What [`context::chat`](crate::context::chat) returns.
+    /// The result of [`context::chat`](crate::context::chat).
     pub chat: String,
-    /// What [`context::workspace_root`](crate::context::workspace_root) returns.
+    /// The result of [`context::workspace_root`](crate::context::workspace_root).
     pub workspace_root: String,
-    /// What [`context::remaining`](crate::context::remaining) returns.
+    /// The result of [`context::remaining`](crate::context::remaining).
     pub remaining: Duration,
-    /// What [`context::cancelled`](crate::context::cancelled) returns.
+    /// The result of [`context::cancelled`](crate::context::cancelled).
     pub cancelled: bool,
-    /// What [`context::attribute`](crate::context::attribute) looks up.
+    /// The values for [`context::attribute`](crate::context::attribute).
     pub attributes: BTreeMap<String, String>,
-    /// What [`settings::get`](crate::settings::get) looks up.
+    /// The values for [`settings::get`](crate::settings::get).
     pub settings: BTreeMap<String, String>,
-    /// What [`settings::secret`](crate::settings::secret) looks up.
+    /// The values for [`settings::secret`](crate::settings::secret).
     pub secrets: BTreeMap<String, String>,
     /// The lines that were logged, each with its level: `warn: …`.
     pub logged: Vec<String>,

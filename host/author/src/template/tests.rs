@@ -63,16 +63,54 @@ fn nothing_is_replaced() {
 }
 
 #[test]
+fn every_language_has_every_example() {
+    for language in Language::ALL {
+        assert_eq!(language.examples(), ["processes", "files", "http"]);
+    }
+}
+
+#[test]
 fn an_example_that_is_not_there_is_named_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
-    let error = template(Language::C, &["http"])
+    let error = template(Language::C, &["sockets"])
         .write(&folder.path().join("new"))
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the template in c has no example of http; it has none"
+        "the template in c has no example of sockets; it has processes and files and http"
     );
     assert!(!folder.path().join("new").exists());
+}
+
+#[test]
+fn a_name_that_the_language_cannot_have_is_refused_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = Template {
+        name: "class".into(),
+        ..template(Language::Python, &[])
+    };
+    let error = class.write(&folder.path().join("new")).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"class\" cannot be the name of a plugin in python: it is a keyword of the language; choose another, such as class_tool"
+    );
+    assert!(!folder.path().join("new").exists());
+}
+
+#[test]
+fn a_script_that_sends_requests_has_the_engine_that_can() {
+    for (with, engine, other) in [
+        (&["files"][..], "\"componentize-qjs\"", "jco"),
+        (&["http"], "\"@bytecodealliance/jco\"", "componentize-qjs"),
+    ] {
+        for language in [Language::JavaScript, Language::TypeScript] {
+            let folder = tempfile::tempdir().unwrap();
+            template(language, with).write(folder.path()).unwrap();
+            let text = std::fs::read_to_string(folder.path().join("package.json")).unwrap();
+            assert!(text.contains(engine) && !text.contains(other), "{text}");
+            serde_json::from_str::<serde_json::Value>(&text).unwrap();
+        }
+    }
 }
 
 #[test]

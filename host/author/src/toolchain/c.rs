@@ -1,6 +1,7 @@
 //! C: zig, or clang of a WASI SDK.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use super::{Build, BuildError, Program};
 use crate::program::find;
@@ -22,8 +23,9 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
         false => compiler.args(["-Os", "-Wl,--strip-debug"]),
     };
     compiler
-        .args(["-o", "build/module.wasm", "plugin.c", "gen/plugin.c"])
-        .arg("gen/plugin_component_type.o")
+        .args(["-o", "build/module.wasm"])
+        .args(sources(build)?)
+        .args(["gen/plugin.c", "gen/plugin_component_type.o"])
         .run()
         .await?;
     if let (false, Some(optimize)) = (build.debug, find("wasm-opt", &[])) {
@@ -31,6 +33,24 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
         optimize.args(["-o", "build/module.wasm"]).run().await?;
     }
     super::go::encode(build, &module, false)
+}
+
+/// Returns the names of the sources in the folder of the plugin.
+fn sources(build: &Build<'_>) -> Result<Vec<OsString>, BuildError> {
+    let unreadable = |source| BuildError::File {
+        action: "read",
+        path: build.folder.to_owned(),
+        source,
+    };
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(build.folder).map_err(unreadable)? {
+        let name = entry.map_err(unreadable)?.file_name();
+        if Path::new(&name).extension().is_some_and(|end| end == "c") {
+            sources.push(name);
+        }
+    }
+    sources.sort();
+    Ok(sources)
 }
 
 /// Returns the compiler with the flags of its target.

@@ -54,7 +54,7 @@ fn copy_sources(build: &Build<'_>) -> Result<(), BuildError> {
     copy(&build.folder.join(package), &to.join(package), &is_kept)
 }
 
-/// Copies what `is_kept` names of a folder, with the folders below it.
+/// Copies the files and folders for which `is_kept` is true, with the folders below them.
 fn copy(from: &Path, to: &Path, is_kept: &dyn Fn(&Path) -> bool) -> Result<(), BuildError> {
     let unreadable = |source| BuildError::File {
         action: "read",

@@ -6,8 +6,17 @@ use super::{Build, BuildError, Missing, Program, world};
 use crate::Language;
 use crate::program::find;
 
+/// What an author reads whose plugin asks for HTTP and is built for the engine that has none.
+const NO_REQUESTS: &str = "plugin.toml asks for http, and the engine QuickJS sends no requests: in package.json, replace \
+    componentize-qjs by \"@bytecodealliance/jco\": \"1.35.0\" and \"@bytecodealliance/componentize-js\": \"0.22.0\", and run \
+    `npm install`; the plugin is then built for StarlingMonkey";
+
 pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
     provide(build).await?;
+    let is_starling = build.folder.join("node_modules/.bin/jco").exists();
+    if !is_starling && build.manifest.grants.contains_key("http") {
+        return Err(BuildError::Manifest(NO_REQUESTS.into()));
+    }
     let source = match build.manifest.language {
         Language::TypeScript => {
             tool(build, "tsc").arg("--noEmit").run().await?;
@@ -16,7 +25,6 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
         _ => "plugin.js",
     };
     world::write(build)?;
-    let is_starling = build.folder.join("node_modules/.bin/jco").exists();
     let engine = if is_starling {
         "starlingmonkey"
     } else {

@@ -1,8 +1,9 @@
-//! The world of a plugin whose language links by names: what the contract offers, and what the plugin asks for.
+//! The world of a plugin whose language links by names: the interfaces of the contract that the plugin asks for.
 
 use std::path::PathBuf;
 
 use super::{Build, BuildError};
+use crate::bindings::HTTP;
 use crate::embedded;
 
 /// The name of the world.
@@ -39,7 +40,7 @@ pub(super) fn write(build: &Build<'_>) -> Result<PathBuf, BuildError> {
         match grant {
             "http" => {
                 embedded::write_all(&folder.join("deps"), embedded::WASI)?;
-                world.push_str("    import wasi:http/outgoing-handler@0.2.12;\n");
+                world.push_str(&format!("    import {HTTP};\n"));
             }
             interface => world.push_str(&format!("    import {interface};\n")),
         }

@@ -1,11 +1,13 @@
-// Reading the members of one JSON object. The host has checked that the text is valid.
+// Reading the members of a JSON object, and writing texts. The host has checked that the arguments are valid JSON.
 //
 // Nothing is freed: a call has an instance of its own, whose memory ends with it.
 
 #pragma once
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +28,8 @@ static inline uint32_t json_hex(const char *at) {
 }
 
 static inline char *json_utf8(char *out, uint32_t c) {
+  // Texts in C end at U+0000, which is therefore replaced.
+  if (c == 0) c = 0xfffd;
   if (c < 0x80) {
     *out++ = (char)c;
   } else if (c < 0x800) {
@@ -113,4 +117,33 @@ static inline bool json_next(json_t *json) {
 static inline char *json_string(const json_t *json) {
   const char *at = json->value;
   return *at == '"' ? json_text(&at) : NULL;
+}
+
+// Reads the current value if it is a number. Returns whether it is.
+static inline bool json_number(const json_t *json, double *number) {
+  char *end;
+  if (*json->value != '-' && !isdigit((unsigned char)*json->value)) return false;
+  *number = strtod(json->value, &end);
+  return end != json->value;
+}
+
+// Returns a text as a JSON string.
+static inline char *json_quoted(const char *text) {
+  char *quoted = malloc(6 * strlen(text) + 3), *out = quoted;
+  if (!quoted) abort();
+  *out++ = '"';
+  for (; *text; text++) {
+    unsigned char c = (unsigned char)*text;
+    if (c == '"' || c == '\\') {
+      *out++ = '\\';
+      *out++ = (char)c;
+    } else if (c < 0x20) {
+      out += sprintf(out, "\\u%04x", c);
+    } else {
+      *out++ = (char)c;
+    }
+  }
+  *out++ = '"';
+  *out = 0;
+  return quoted;
 }

@@ -7,6 +7,9 @@ import "./disk_usage.js";
 {{#files}}
 import "./first_line.js";
 {{/files}}
+{{#http}}
+import "./page_title.js";
+{{/http}}
 
 export { tools } from "toolhost";
 

@@ -12,6 +12,9 @@ import { FakeProcess, FakeProcesses } from "toolhost/testing";
 {{#files}}
 import { FakeFiles } from "toolhost/testing";
 {{/files}}
+{{#http}}
+import { FakeHttp } from "toolhost/testing";
+{{/http}}
 import "./plugin.js";
 
 test("cases", async () => {
@@ -36,3 +39,10 @@ test("the rest of the file is left out", () => {
   assert.equal(withHost({ files }, () => call("first_line", { path: "a.txt" })), "one");
 });
 {{/files}}
+{{#http}}
+
+test("the title is found", async () => {
+  const http = new FakeHttp().responds("https://example.com", { body: "<html><title>A page</title></html>" });
+  assert.equal(await withHost({ http }, () => call("page_title", { url: "https://example.com" })), "A page");
+});
+{{/http}}

@@ -7,6 +7,9 @@ import "./disk_usage.ts";
 {{#files}}
 import "./first_line.ts";
 {{/files}}
+{{#http}}
+import "./page_title.ts";
+{{/http}}
 
 export { tools } from "toolhost";
 

@@ -55,7 +55,7 @@ pub(super) fn line(time: SystemTime, event: &str, first: &First, fields: Value) 
 }
 
 /// Returns the value of a field, cut if it is too long. A long id is cut and gets a digest, so that it still differs from other ids.
-fn bounded(name: &str, value: Value) -> Value {
+pub(super) fn bounded(name: &str, value: Value) -> Value {
     let start = |text: &str, length| {
         let start = text.get(..text.floor_char_boundary(length));
         start.unwrap_or_default().to_owned()

@@ -15,6 +15,7 @@ mod sweeper;
 mod tests;
 mod turn;
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::Arc;
@@ -28,7 +29,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolhost_store::{Cancellation, Counts, Durability, Sqlite, Store, StoreError};
 
-use super::{Actor, CallStatus, Cancelled, Limits, Outcome, Refused, Request};
+use super::digests::Digests;
+use super::{
+    Actor, CallStatus, Cancelled, Limits, NestedCall, NestedRecord, Outcome, Refused, Request,
+};
 use answer::{Begun, Completion, Key};
 use execution::Execution;
 use keeper::{Cancelling, Keeper, text, unrecorded};
@@ -200,6 +204,41 @@ impl Ledger {
         }
     }
 
+    /// Returns the calls that a call has made, in the order of their numbers, also in earlier hosts.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn nested(
+        &self,
+        chat: &ChatId,
+        outer: &CallId,
+    ) -> Result<Vec<NestedCall>, StoreError> {
+        let keeper = &self.shared.keeper;
+        let stored = keeper.store.nested(chat.clone(), outer.clone()).await?;
+        let mut calls: BTreeMap<_, _> = stored
+            .into_iter()
+            .map(|call| (call.number, call.record))
+            .collect();
+        let mut add = |call: &CallId, digest: [u8; 32]| {
+            if let Some((of, number)) = call.outer()
+                && of == *outer
+            {
+                calls.insert(number, NestedRecord::Begun(digest));
+            }
+        };
+        keeper.unwritten_calls(chat, &mut add);
+        for ((of, call), running) in &self.shared.calls.lock().running {
+            if of == chat {
+                add(call, running.digest);
+            }
+        }
+        let calls = calls.into_iter();
+        Ok(calls
+            .map(|(number, record)| NestedCall { number, record })
+            .collect())
+    }
+
     fn cancellation(&self, (chat, call): &Key, actor: &Actor) -> Cancellation {
         Cancellation {
             chat: chat.clone(),
@@ -270,16 +309,17 @@ impl Ledger {
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let digest = request.digest();
+        let digests = Digests::of(request);
         let key = (request.chat.clone(), request.id.clone());
         let turn = Turn::take(&self.shared, &key).await;
         if let Some(running) = self.shared.calls.lock().running.get(&key) {
-            return Ok(running.answer(&digest)?);
+            return Ok(running.answer(&digests)?);
         }
         let past = self.shared.keeper.past(&key).await;
         let past = past.map_err(|error| unrecorded(&error))?;
-        let answer = past.and_then(|past| past.answer(&digest, &request.id, &request.tool));
-        if let Some(answer) = answer {
+        let interrupted = past.as_ref().and_then(|past| past.interrupted(&digests));
+        let answer = past.and_then(|past| past.answer(&digests, &request.id, &request.tool));
+        if let (Some(answer), None) = (answer, &interrupted) {
             return Ok(answer?);
         }
         let mut calls = self.shared.calls.lock();
@@ -289,6 +329,12 @@ impl Ledger {
         }
         let cancelled = self.shared.stopping.child_token();
         let admitted = admit(cancelled.clone())?;
+        let is_resumed = interrupted.is_some();
+        if let Some(outcome) = interrupted.filter(|_| !admitted.resumable) {
+            // The plugin may have effects of its own since.
+            return Ok(Begun::Saved(outcome));
+        }
+        let digest = digests.for_record(admitted.resumable && !admitted.read_only);
         let (completion, waiter) = watch::channel(None);
         let began_ms = milliseconds_since_1970();
         let running = Running {
@@ -305,7 +351,9 @@ impl Ledger {
         calls.running.insert(key, running);
         drop(calls);
         let shared = Arc::clone(&self.shared);
-        let execution = Execution::new(shared, Arc::clone(request), (digest, began_ms), completion);
+        let request = Arc::clone(request);
+        let mut execution = Execution::new(shared, request, (digest, began_ms), completion);
+        execution.is_resumed = is_resumed;
         self.shared.spawn(execution.run(turn, admitted));
         Ok(Begun::Running(waiter))
     }

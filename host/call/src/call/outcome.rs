@@ -35,6 +35,8 @@ pub struct Outcome {
     pub queued: Duration,
     /// The CPU time and memory that its guest used; zero for a call that ran in an earlier host. No client sees it.
     pub used: Used,
+    /// The CPU time of the guest, as the stored outcome has it; `None` if no guest ran.
+    pub guest_time: Option<Duration>,
 }
 
 /// The state of a call. An outcome has one of these: `finished`, the tool replied, or refused its arguments; `failed`, the host
@@ -88,6 +90,7 @@ impl Outcome {
             processes: Vec::new(),
             duration: Duration::ZERO,
             queued: Duration::ZERO,
+            guest_time: None,
             used: Used::default(),
         }
     }
@@ -154,6 +157,11 @@ struct Fields<'a> {
     duration_ms: u64,
     /// How long the call waited before it ran.
     queued_ms: u64,
+    /// The CPU time of the tool itself, without its commands; absent for a call that did not reach its tool, and for one of an
+    /// earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    guest_ms: Option<u64>,
 }
 
 impl Serialize for Outcome {
@@ -177,6 +185,7 @@ impl Serialize for Outcome {
             processes: self.processes.as_slice().into(),
             duration_ms: milliseconds(self.duration),
             queued_ms: milliseconds(self.queued),
+            guest_ms: self.guest_time.map(milliseconds),
         };
         fields.serialize(serializer)
     }
@@ -190,7 +199,7 @@ impl<'de> Deserialize<'de> for Outcome {
         let error = fields.error.map(Cow::into_owned);
         let says_so = |error: &ToolError| error.kind == ErrorKind::UnknownOutcome;
         let is_known = fields.state != State::Unknown;
-        let id = fields.id.parse().map_err(D::Error::custom)?;
+        let id = CallId::recorded(&fields.id).map_err(D::Error::custom)?;
         let uncertain = !is_known && !error.as_ref().is_some_and(says_so);
         let result = error.map_or(Ok(Reply { content, is_error }), Err);
         Ok(Self {
@@ -199,6 +208,7 @@ impl<'de> Deserialize<'de> for Outcome {
             processes: fields.processes.into_owned(),
             duration: Duration::from_millis(fields.duration_ms),
             queued: Duration::from_millis(fields.queued_ms),
+            guest_time: fields.guest_ms.map(Duration::from_millis),
             ..Self::new(id, fields.tool, result)
         })
     }
@@ -315,6 +325,7 @@ mod tests {
             for cancelled in [false, true] {
                 let outcome = Outcome {
                     cancelled,
+                    guest_time: cancelled.then_some(Duration::from_micros(1_900)),
                     ..outcome(result.clone())
                 };
                 let text = serde_json::to_string(&outcome).unwrap();

@@ -32,6 +32,10 @@ pub enum LimitKind {
     HttpRequests,
     /// Bytes of the HTTP requests and responses of one call.
     HttpBytes,
+    /// Calls that one call may make.
+    NestedCalls,
+    /// Bytes of the replies to the calls that one call makes.
+    NestedReplies,
     /// Calls of one plugin at the same time.
     ConcurrentCalls,
     /// Calls of one plugin by one chat at the same time.
@@ -75,6 +79,10 @@ impl LimitKind {
             Self::ProcessStarts => format!("limit of {value} processes for one call reached"),
             Self::HttpRequests => format!("limit of {value} HTTP requests for one call reached"),
             Self::HttpBytes => format!("limit of {size} of HTTP for one call reached"),
+            Self::NestedCalls => format!("limit of {value} calls made by one call reached"),
+            Self::NestedReplies => {
+                format!("limit of {size} of replies to the calls made by one call reached")
+            }
             Self::ConcurrentCalls => {
                 format!("limit of {value} calls of the plugin at the same time reached")
             }

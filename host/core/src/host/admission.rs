@@ -13,6 +13,7 @@ use toolhost_workspace::Workspace;
 
 use super::Host;
 use super::health::{Change, Ending};
+use super::nested::OfCall;
 use super::plugins::Route;
 use super::workspaces::Place;
 
@@ -46,6 +47,8 @@ impl Host {
             Place::Default => None,
         };
         let read_only = route.read_only;
+        let resumable = plugin.is_resumable() && request.id.outer().is_none();
+        let nested = plugin.makes_calls().then(|| OfCall::new(self, &request));
         let execution = async move {
             let _tracked = tracked;
             let opening = host.workspace_for(&route, &place);
@@ -59,9 +62,16 @@ impl Host {
                         approval: inner.approval.clone(),
                         cancelled,
                         events: inner.events.clone(),
+                        nested: nested.flatten(),
                     };
-                    let called = route.plugin.call(admitted, &route.tool, request, context);
-                    called.await
+                    let plugin = &route.plugin;
+                    let called = plugin.call_with_cause(admitted, &route.tool, request, context);
+                    let (outcome, cause) = called.await;
+                    if let (Some(failures), Some(cause)) = (&inner.failures, cause) {
+                        // A reader that has gone needs no cause.
+                        _ = failures.send(cause);
+                    }
+                    outcome
                 }
                 Some(Err(reason)) => without_workspace(&request, ErrorKind::Unavailable, reason),
                 None => {
@@ -121,6 +131,7 @@ impl Host {
         Ok(Admitted {
             execution,
             read_only,
+            resumable,
         })
     }
 

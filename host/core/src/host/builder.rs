@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +20,9 @@ use toolhost_local::process;
 use toolhost_local::{
     ClaimedDirectories, DirectoriesConfig, Local, OpenDirectoriesError, OpenError,
 };
-use toolhost_plugin::{CacheError, CodeCache, Compiler, Engine, EngineError, LoadError, Options};
+use toolhost_plugin::{
+    CacheError, Cause, CodeCache, Compiler, Engine, EngineError, LoadError, Options,
+};
 use toolhost_remote::{AddressError, Agents, AgentsConfig};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
@@ -61,6 +64,7 @@ pub struct Builder {
     compiler: Option<Compiler>,
     guest_memory: Option<u64>,
     only: Option<(ChatId, String)>,
+    failures: Option<UnboundedSender<Cause>>,
 }
 
 /// The most bytes of arguments that are kept, if the operator allows it.
@@ -147,6 +151,7 @@ impl Builder {
             compiler: None,
             guest_memory: None,
             only: None,
+            failures: None,
         }
     }
 
@@ -374,6 +379,7 @@ impl Builder {
             approval: self.approval,
             stopping,
             calls: TaskTracker::new(),
+            failures: self.failures,
             queued: live::Queued::default(),
         };
         let inner = Arc::new(inner);
@@ -430,6 +436,8 @@ setters! {
     metrics: Metrics;
     /// Asks this approval hook before a tool runs that may destroy something.
     approval: Approval;
+    /// Sends the cause of each failed call of a guest to this channel, for a command that shows it to the author of the plugin.
+    failures: UnboundedSender<Cause>;
     /// Replaces everything about processes, the workspace and the spawner that forks their supervisors included.
     processes: process::Config;
     /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],

@@ -13,7 +13,7 @@ pub enum Scope {
     Agent,
     /// Connecting as an agent, whose workspace this server then uses.
     Connect,
-    /// Turning plugins on and off, and reloading them.
+    /// Turning plugins on and off, and reloading them; the audit trail, and checks of the server and its machine.
     Admin,
 }
 

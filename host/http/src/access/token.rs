@@ -33,12 +33,12 @@ impl Token {
     }
 
     /// Returns the token with this text, which may be no valid token.
-    pub(crate) fn of(text: &[u8]) -> Self {
+    pub(super) fn of(text: &[u8]) -> Self {
         Self(hash(text))
     }
 
     /// Returns whether this is the same token. Takes the same time for every other token.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same(&self, other: &Self) -> bool {
         constant_time_eq_32(&self.0, &other.0)
     }
 

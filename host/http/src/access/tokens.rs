@@ -50,7 +50,7 @@ impl Tokens {
     }
 
     /// Returns the principals of the tokens that have this name, as those tokens authenticate them.
-    pub(crate) fn named(&self, name: &str) -> impl Iterator<Item = Principal> + use<> {
+    pub(super) fn named(&self, name: &str) -> impl Iterator<Item = Principal> + use<> {
         let entries = Arc::clone(&self.0.borrow());
         let named = entries.iter().filter(|(_, known)| known.name() == name);
         let with_token = named.map(|(token, known)| known.clone().by(token.clone()));

@@ -13,8 +13,9 @@ use holders::{Found, Search};
 /// The name of the processes that start commands, as containment gives it.
 const SPAWNER: &str = "toolhost-spawn";
 
-/// The names of the processes that every command of a host runs below.
-const ABOVE_COMMANDS: [&str; 2] = ["toolhost-super", SPAWNER];
+/// The names of the processes that every command of a host runs below. A supervisor that keeps its command without a host has a name
+/// of its own.
+const ABOVE_COMMANDS: [&str; 3] = ["toolhost-super", "toolhost-kept", SPAWNER];
 
 /// The most steps from a process up to the first.
 const MOST_STEPS: usize = 1024;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, Started};
+use super::{Allowance, Session, Started};
 use crate::cause::Evidence;
 use crate::limits::Limits;
 use crate::line_log::LineLog;
@@ -80,6 +80,10 @@ pub(crate) struct Call {
     pub(crate) started: Started,
     /// The events to which progress is published.
     pub(crate) events: Events,
+    /// Whether the tool promises to change nothing.
+    pub(crate) read_only: bool,
+    /// The calls that the call makes; `None` if it can make none.
+    pub(crate) session: Option<Session>,
 }
 
 impl Call {

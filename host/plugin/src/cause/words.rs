@@ -10,6 +10,7 @@ pub(super) fn of(lines: &[String]) -> Option<String> {
     let words = quickjs(lines)
         .or_else(|| python(lines))
         .or_else(|| rust(lines))
+        .or_else(|| go(lines))
         .or_else(|| last(lines))?;
     Some(shown_up_to(&words, MAX_WORDS))
 }
@@ -65,6 +66,31 @@ fn python(lines: &[String]) -> Option<String> {
     })
 }
 
+/// Reads a panic or fatal error of Go: its message, and the place of the innermost function of the goroutine below it.
+fn go(lines: &[String]) -> Option<String> {
+    let is_end = |line: &&String| line.starts_with("panic: ") || line.starts_with("fatal error: ");
+    let message = lines.iter().find(is_end)?;
+    let mut below = lines
+        .iter()
+        .skip_while(|line| !line.starts_with("goroutine "));
+    let is_place = |line: &&String| {
+        line.trim_start()
+            .split(':')
+            .next()
+            .is_some_and(|path| path.ends_with(".go"))
+    };
+    let place = below.find(is_place);
+    Some(match place {
+        Some(place) => {
+            // Behind the line stands the offset in the function.
+            let place = place.trim();
+            let place = place.split_once(' ').map_or(place, |(place, _)| place);
+            format!("{message}, at {place}")
+        }
+        None => message.clone(),
+    })
+}
+
 /// Takes the last line that is not indented, and the first indented one below it, as JavaScript shows an error.
 fn last(lines: &[String]) -> Option<String> {
     let is_indented = |line: &&String| line.starts_with(char::is_whitespace);
@@ -109,6 +135,19 @@ mod tests {
         assert_eq!(
             words(panic).as_deref(),
             Some("kaputt, at run (/a/plugin.js:46:56)")
+        );
+    }
+
+    #[test]
+    fn a_panic_of_go_is_its_message_and_its_innermost_place() {
+        let trace = "panic: kaputt [recovered]\n\ngoroutine 1 [running]:\nwit_component/export.fail({0x1, 0x2})\n\t/a/export/plugin.go:102 +0x34\nwit_component/export.CallTool(...)\n\t/a/export/tools.go:55";
+        assert_eq!(
+            words(trace).as_deref(),
+            Some("panic: kaputt [recovered], at /a/export/plugin.go:102")
+        );
+        assert_eq!(
+            words("fatal error: out of memory").as_deref(),
+            Some("fatal error: out of memory")
         );
     }
 

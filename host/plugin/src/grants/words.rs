@@ -10,6 +10,9 @@ impl Grants {
             "files" => self.files_in_words(),
             "processes" => Some(processes_in_words(value)),
             "http" => Some(format!("sends HTTP requests to {value}")),
+            "calls" => Some(format!(
+                "calls the tools {value}, with the rights of its caller"
+            )),
             name => Some(format!("uses {name}: {value}")),
         });
         let variables =

@@ -165,7 +165,7 @@ async fn get(
     Extension(principal): Extension<Principal>,
     Path((chat, call)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, CallId::recorded(&call)?);
     principal.require_chat_of(&host, Scope::Read, &chat)?;
     let status = host.status(&chat, &id).await;
     let status = status.filter(|status| principal.may_see(status));
@@ -210,7 +210,7 @@ async fn delete(
     Extension(principal): Extension<Principal>,
     Path((chat, call)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, CallId::recorded(&call)?);
     principal.require_chat_of(&host, Scope::Call, &chat)?;
     match host.cancel(&chat, &id, principal.actor()).await? {
         Cancelled::Tombstone => Ok(StatusCode::NO_CONTENT.into_response()),

@@ -75,7 +75,7 @@ async fn get(
 ) -> Result<Response, Problem> {
     let chat: ChatId = chat.parse()?;
     principal.require_chat_of(&host, Scope::Read, &chat)?;
-    let call = parameters.call.as_deref().map(str::parse::<CallId>);
+    let call = parameters.call.as_deref().map(CallId::recorded);
     let wanted = Wanted {
         principal,
         output: parameters.output.unwrap_or(true),

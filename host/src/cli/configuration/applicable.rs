@@ -5,6 +5,7 @@ use anyhow::bail;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory as _};
 
+use super::super::remote::LOCAL;
 use super::super::{Arguments, plugins};
 use super::source;
 use crate::config::Config;
@@ -16,6 +17,13 @@ const UNLISTED: [(&str, &[&str]); 6] = [
     (
         "workspace",
         &[
+            "ps",
+            "logs",
+            "attach",
+            "kill",
+            "cancel",
+            "top",
+            "chats",
             "calls",
             "show",
             "workspaces",
@@ -24,13 +32,54 @@ const UNLISTED: [(&str, &[&str]); 6] = [
             "token",
             "plugin",
             "config",
+            "completions",
+            "man",
         ],
     ),
-    ("state_dir", &["token"]),
-    ("config", &["token"]),
-    ("log", &["token", "config"]),
-    ("log_format", &["token", "config"]),
+    ("state_dir", &["token", "completions", "man"]),
+    ("config", &["token", "completions", "man"]),
+    ("log", &["token", "config", "completions", "man"]),
+    ("log_format", &["token", "config", "completions", "man"]),
     ("guest_memory", &["agent"]),
+];
+
+/// The flag that asks for JSON.
+const JSON: &str = "json";
+
+/// Commands that print nothing as JSON, or nothing else.
+const WITHOUT_JSON: [&[&str]; 18] = [
+    &["serve"],
+    &["mcp"],
+    &["agent"],
+    &["token"],
+    &["completions"],
+    &["man"],
+    &["config"],
+    &["state"],
+    &["sandbox", "run"],
+    &["plugin", "new"],
+    &["plugin", "build"],
+    &["plugin", "test"],
+    &["plugin", "dev"],
+    &["plugin", "pack"],
+    &["plugin", "push"],
+    &["plugin", "pull"],
+    &["plugin", "verify"],
+    &["plugin", "wit"],
+];
+
+/// Commands that find the server of the state directory without `--server`.
+const FINDERS: [&str; 10] = [
+    "ps",
+    "logs",
+    "attach",
+    "kill",
+    "cancel",
+    "top",
+    "chats",
+    "calls",
+    "show",
+    "workspaces",
 ];
 
 /// Global flags that a command lists although the help of the commands around it leaves them out.
@@ -43,7 +92,9 @@ const LISTED: [(&str, &[&str]); 2] = [
 const SERVER: &str = "server";
 
 /// Flags that need a running server.
-const OF_SERVERS: [&str; 2] = ["token_file", "ca"];
+const OF_SERVERS: [&str; 2] = [TOKEN_FILE, "ca"];
+
+const TOKEN_FILE: &str = "token_file";
 
 /// Returns the command line. The help of each subcommand lists only the flags that apply to it.
 pub(super) fn command() -> Command {
@@ -57,26 +108,27 @@ pub(super) fn command() -> Command {
         }
     }
     for (flag, path) in LISTED {
-        show(&mut command, flag, path);
-    }
-    command
-}
-
-/// Lists a flag in the help of one command below this one.
-fn show(command: &mut Command, flag: &str, path: &[&str]) {
-    match path {
-        [] => {
+        if let Some(command) = below(&mut command, path) {
             let shown = |arg: Arg| match arg.get_id() == flag {
                 true => arg.hide(false),
                 false => arg,
             };
             *command = std::mem::take(command).mut_args(shown);
         }
-        [first, rest @ ..] => {
-            if let Some(below) = command.find_subcommand_mut(first) {
-                show(below, flag, rest);
-            }
+    }
+    for path in WITHOUT_JSON {
+        if let Some(command) = below(&mut command, path) {
+            hide(command, JSON);
         }
+    }
+    command
+}
+
+/// Returns the command of this path.
+fn below<'c>(command: &'c mut Command, path: &[&str]) -> Option<&'c mut Command> {
+    match path {
+        [] => Some(command),
+        [first, rest @ ..] => below(command.find_subcommand_mut(first)?, rest),
     }
 }
 
@@ -91,16 +143,25 @@ fn hide(command: &mut Command, flag: &str) {
     }
 }
 
-/// Refuses flags that would have no effect on the named server, and flags for a server if none is named.
+/// Refuses flags that would have no effect: on the command, on the named server, or because no server is named.
 pub(super) fn check(
     mut command: &Command,
     matches: &ArgMatches,
     config: Option<&Config>,
 ) -> anyhow::Result<()> {
-    let mut all = vec![matches];
+    let (mut all, mut path) = (vec![matches], Vec::new());
     while let Some((name, below)) = all.last().and_then(|matches| matches.subcommand()) {
         command = command.find_subcommand(name).unwrap_or(command);
         all.push(below);
+        path.push(name);
+    }
+    if all.iter().any(|matches| is_set(matches, JSON))
+        && WITHOUT_JSON.iter().any(|without| path.starts_with(without))
+    {
+        bail!(
+            "--json has no effect on `toolhost {}`: leave it out",
+            path.join(" ")
+        );
     }
     if !command.get_arguments().any(|arg| arg.get_id() == SERVER) {
         return Ok(());
@@ -111,7 +172,9 @@ pub(super) fn check(
     };
     let flag = |id: &str| format!("--{}", id.replace('_', "-"));
     let Some(server) = server(&all, config) else {
-        if let Some(id) = OF_SERVERS.into_iter().find(|id| given(id)) {
+        let finds = path.first().is_some_and(|name| FINDERS.contains(name));
+        let mut ids = OF_SERVERS.into_iter();
+        if let Some(id) = ids.find(|id| given(id) && !(finds && *id == TOKEN_FILE)) {
             bail!(
                 "{} has no effect without --server: name the server, or leave the flag out",
                 flag(id)
@@ -119,8 +182,13 @@ pub(super) fn check(
         }
         return Ok(());
     };
+    let values = all
+        .iter()
+        .filter_map(|matches| matches.try_get_one::<String>(SERVER).ok());
+    let is_local = values.flatten().any(|value| value == LOCAL);
     for id in of_hosts() {
-        if given(&id) {
+        // The server `local` is found by the state directory.
+        if given(&id) && !(is_local && id == "state_dir") {
             bail!(
                 "{} has no effect on a running server, which {server} names: leave it out, or set it where that server is started",
                 flag(&id)
@@ -128,6 +196,13 @@ pub(super) fn check(
         }
     }
     Ok(())
+}
+
+/// Returns whether a flag without a value was given.
+fn is_set(matches: &ArgMatches, id: &str) -> bool {
+    matches
+        .try_get_one::<bool>(id)
+        .is_ok_and(|set| set == Some(&true))
 }
 
 /// Returns the flag, variable or key that names a running server; `None` if there is none.
@@ -151,4 +226,50 @@ fn of_hosts() -> Vec<String> {
     let own = own.get_arguments().map(|arg| arg.get_id().to_string());
     own.chain(["workspace", "state_dir"].map(str::to_owned))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Flags of a call that have an effect at a running server as well.
+    const OF_EACH_CALL: [&str; 13] = [
+        "tool",
+        "arguments",
+        "chat",
+        "call",
+        "text",
+        "json",
+        "server",
+        "token_file",
+        "ca",
+        "config",
+        "log",
+        "log_format",
+        "help",
+    ];
+
+    #[test]
+    fn every_flag_of_a_call_has_an_effect_on_a_server_or_is_refused() {
+        let command = command();
+        let call = command.find_subcommand("call").unwrap();
+        let refused = of_hosts();
+        for arg in call.get_arguments() {
+            let id = arg.get_id().as_str();
+            let is_refused = refused.iter().any(|refused| refused == id);
+            assert!(is_refused != OF_EACH_CALL.contains(&id), "{id}");
+        }
+    }
+
+    #[test]
+    fn commands_that_are_listed_by_name_exist() {
+        let mut command = command();
+        for path in WITHOUT_JSON {
+            assert!(below(&mut command, path).is_some(), "{path:?}");
+        }
+        let unlisted = UNLISTED.iter().flat_map(|(_, names)| *names);
+        for name in FINDERS.iter().chain(unlisted) {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+    }
 }

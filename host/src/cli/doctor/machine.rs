@@ -218,6 +218,13 @@ pub(super) fn state_directory(path: Option<&Path>, named: bool) -> Check {
             )
         };
     }
+    free_space(path)
+}
+
+/// Checks the free space of a state directory.
+pub(super) fn free_space(path: &Path) -> Check {
+    const NAME: &str = "state";
+    let shown = path.display();
     let free = nix::sys::statvfs::statvfs(path)
         .map(|stat| stat.blocks_available().saturating_mul(stat.fragment_size()));
     match free {

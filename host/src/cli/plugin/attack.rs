@@ -16,7 +16,7 @@ use anyhow::bail;
 use clap::Args;
 
 use super::check::{self, subprocess};
-use super::{Common, Format, component, engine, name};
+use super::{Common, component, engine, name};
 use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
 use attempt::Called;
@@ -45,9 +45,6 @@ pub(super) struct Options {
     write: Option<PathBuf>,
     #[command(flatten)]
     given: Given,
-    /// How the result is printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
     /// The temporary directory of the attack; set if this process is the one that is attacked
     #[arg(long, value_name = "DIR", hide = true)]
     confined: Option<PathBuf>,
@@ -65,10 +62,9 @@ impl Options {
 
     /// Returns the arguments for the process that is attacked.
     fn arguments(&self) -> Vec<OsString> {
-        let mut arguments: Vec<OsString> =
-            vec![format!("--format={}", check::named(&self.format)).into()];
         let only = self.only.iter().map(|name| format!("--only={name}"));
-        arguments.extend(self.given.flags().chain(only).map(OsString::from));
+        let given = self.given.flags().chain(only);
+        let mut arguments: Vec<_> = given.map(OsString::from).collect();
         arguments.push("--".into());
         arguments.extend(self.files.iter().map(|file| file.clone().into_os_string()));
         arguments
@@ -107,9 +103,9 @@ pub(super) async fn run(
         true => of_the_set(&options, prepared, &directory).await?,
         false => of_files(common, &options, prepared, &directory).await?,
     };
-    print(&match options.format {
-        Format::Table => report::table(&subjects),
-        Format::Json => serde_json::to_string_pretty(&report::json(&subjects))?,
+    print(&match common.json {
+        false => report::table(&subjects),
+        true => serde_json::to_string_pretty(&report::json(&subjects))?,
     })?;
     Ok(exit_code(subjects.iter().all(Subject::is_well)))
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::folder::Folder;
-use super::lone_call;
+use super::{cause, lone_call};
 use toolhost_author::{Case, Cases, Difference, Got};
 use toolhost_call::call::{Arguments, Outcome};
 use toolhost_call::tool::Content;
@@ -99,7 +99,7 @@ impl Runner {
             };
             let (got, cause) = call(&plugin, case, &workspace).await?;
             let why = match cause {
-                Some(cause) => Some(why(&cause.with_lines(bytes.clone()).await)),
+                Some(cause) => Some(cause::lines(&cause.with_lines(bytes.clone()).await)),
                 None => None,
             };
             summary.add(case, case.difference(&got), &why.unwrap_or_default());
@@ -155,15 +155,6 @@ async fn call(
     let called = lone_call::call(plugin, chat, &case.tool, arguments, workspace);
     let (outcome, cause) = called.await?;
     Ok((got(&outcome)?, cause))
-}
-
-/// Returns what the author reads of the cause of a failure: the words of the guest, and where it was.
-fn why(cause: &Cause) -> Vec<String> {
-    let mut why = vec![format!("cause     {}", cause.text)];
-    why.extend(cause.stderr.iter().map(|line| format!("          {line}")));
-    let frames = cause.backtrace.iter();
-    why.extend(frames.map(|frame| format!("          in {frame}")));
-    why
 }
 
 /// Returns what a case is compared with.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 
-use super::{Common, Format, Subject, engine, notes};
+use super::{Common, Subject, engine, notes};
 use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
 use report::Report;
@@ -49,10 +49,9 @@ impl Options {
     /// Returns the arguments for the process that runs the check.
     fn arguments(&self) -> Vec<OsString> {
         let subject = &self.subject;
-        let mut arguments: Vec<OsString> =
-            vec![format!("--format={}", named(&subject.format)).into()];
         let name = subject.name.iter().map(|name| format!("--name={name}"));
-        arguments.extend(self.given.flags().chain(name).map(OsString::from));
+        let given = self.given.flags().chain(name);
+        let mut arguments: Vec<_> = given.map(OsString::from).collect();
         arguments.extend(["--".into(), subject.file.clone().into_os_string()]);
         arguments
     }
@@ -95,9 +94,9 @@ pub(super) async fn run(
         )
         .await?;
     }
-    print(&match options.subject.format {
-        Format::Table => report.table(),
-        Format::Json => serde_json::to_string_pretty(&report.json())?,
+    print(&match common.json {
+        false => report.table(),
+        true => serde_json::to_string_pretty(&report.json())?,
     })?;
     Ok(exit_code(report.failed() == 0))
 }

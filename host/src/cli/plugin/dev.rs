@@ -7,17 +7,19 @@ mod work;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Command, FromArgMatches as _};
+use clap::{Args, Command, FromArgMatches};
+use tokio::sync::mpsc;
 
 use super::folder::Folder;
-use super::{Common, cases, engine, workspace};
+use super::{Common, cases, cause, engine, workspace};
 use crate::cli::serve::Tools;
 use crate::cli::{host, remote};
 use calls::Calls;
 use toolhost_core::PluginSet;
 use toolhost_http::Listen;
 use toolhost_server::ServerParts;
-use toolhost_service::listening::{self, Clients, NoTokens};
+use toolhost_service::listening::{self, Doors, NoTokens};
+use toolhost_service::logging;
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_workspace::files::FilesGrant;
@@ -65,8 +67,9 @@ pub(super) async fn run(
     let (common, of_server, _temporary) =
         workspace::or_temporary(common, "toolhost-dev-", grants.clone())?;
     let name = folder.manifest.name.clone();
+    let component = folder.debug_component();
     let plugins = &mut options.host.plugins;
-    plugins.load_alone(name.clone(), folder.debug_component(), of_server);
+    plugins.load_alone(name.clone(), component.clone(), of_server);
     let runner = cases::Runner::new(
         engine(&common)?,
         &folder,
@@ -75,7 +78,7 @@ pub(super) async fn run(
     );
     let apart = !options.remote.is_named();
     let work = Work::new(folder, options.install, apart, runner, prepared.clone());
-    if let Some(server) = options.remote.server()? {
+    if let Some(server) = options.remote.server(&common)? {
         tokio::select! {
             ended = work.run(Target::Server(server)) => ended?,
             () = signals::ended(Hangup::Ends) => {}
@@ -86,8 +89,17 @@ pub(super) async fn run(
     let chosen = plan.config.plugins()?;
     let chosen = options.host.plugins.chosen(chosen);
     let calls = Calls::follow(&plan.oversight.audit, name);
+    let (failures, mut failed) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Some(failure) = failed.recv().await {
+            if let Err(error) = cause::print_places(failure, &component, None).await {
+                logging::failure(format_args!("{error:#}"));
+            }
+        }
+    });
     let start = async || {
         let host = plan.start(PluginSet::default(), &prepared, None, |builder| {
+            let builder = builder.failures(failures.clone());
             builder.without_shell().files(FilesGrant::None)
         });
         let host = host.await?;
@@ -100,13 +112,18 @@ pub(super) async fn run(
         Ok(Tools(ServerParts::from(host)))
     };
     let listen = std::slice::from_ref(&options.listen);
-    let clients = clients()?;
+    let clients = defaults()?;
+    let doors = Doors {
+        local: None,
+        console: Some(defaults()?),
+    };
     let served = listening::run(
         &common,
         Box::new(NoTokens),
         listen,
-        (&clients, None),
+        &clients,
         &plan.oversight,
+        doors,
         start,
     );
     let served = served.await;
@@ -114,9 +131,9 @@ pub(super) async fn run(
     served
 }
 
-/// Returns the defaults of who may use the server.
-fn clients() -> anyhow::Result<Clients> {
-    let command = Clients::augment_args(Command::default()).no_binary_name(true);
+/// Returns options as they are where the command line says nothing.
+fn defaults<T: Args + FromArgMatches>() -> anyhow::Result<T> {
+    let command = T::augment_args(Command::default()).no_binary_name(true);
     let matches = command.try_get_matches_from(Vec::<String>::new())?;
-    Ok(Clients::from_arg_matches(&matches)?)
+    Ok(T::from_arg_matches(&matches)?)
 }

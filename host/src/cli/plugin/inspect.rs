@@ -11,7 +11,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Common, Format, Subject, engine, least, notes};
+use super::{Common, Subject, engine, least, notes};
 use crate::cli::{exit_code, print};
 use toolhost_core::{Definition, Options as PluginOptions};
 use toolhost_plugin::{Cause, Digest, LoadError, Plugin, Shape};
@@ -110,9 +110,9 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         error: loaded.as_ref().err().map(LoadError::to_string),
         cause,
     };
-    match options.subject.format {
-        Format::Json => print(&serde_json::to_string_pretty(&inspection)?)?,
-        Format::Table => print(table::render(&inspection).trim_end())?,
+    match common.json {
+        true => print(&serde_json::to_string_pretty(&inspection)?)?,
+        false => print(table::render(&inspection).trim_end())?,
     }
     Ok(exit_code(inspection.error.is_none()))
 }

@@ -5,15 +5,11 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Format;
 use crate::cli::{Common, exit_code, host, plugins, print, remote};
 use toolhost_plugin::shown;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Options {
-    /// How the list is printed
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = Format::Table)]
-    format: Format,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -21,7 +17,7 @@ pub(in crate::cli) struct Options {
 }
 
 pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
-    let plugins = match options.remote.server()? {
+    let plugins = match options.remote.server(common)? {
         Some(server) => server.plugins().await?,
         None => {
             let config = options.plugins.configuration(common)?;
@@ -33,9 +29,9 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
     };
     let all = plugins.get("plugins").and_then(Value::as_array);
     let all = all.map(Vec::as_slice).unwrap_or_default();
-    match options.format {
-        Format::Json => print(&serde_json::to_string_pretty(&plugins)?)?,
-        Format::Table => print(&table(all))?,
+    match common.json {
+        true => print(&serde_json::to_string_pretty(&plugins)?)?,
+        false => print(&table(all))?,
     }
     let failed = |plugin: &Value| plugin.get("error").is_some();
     Ok(exit_code(!all.iter().any(failed)))

@@ -41,6 +41,7 @@ pub(super) async fn call(
         approval: Approval::default(),
         cancelled: CancellationToken::new(),
         events: Events::default(),
+        nested: None,
     };
     let called = plugin.call_with_cause(admitted, tool, request, context);
     Ok(called.await)

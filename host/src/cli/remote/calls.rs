@@ -16,6 +16,8 @@ pub(in crate::cli) struct Filter {
     pub(in crate::cli) call: Option<CallId>,
     pub(in crate::cli) tool: Option<String>,
     pub(in crate::cli) since_ms: Option<u64>,
+    /// Whether to leave out calls that are over.
+    pub(in crate::cli) running: bool,
     /// Whether to leave out calls that run or succeeded.
     pub(in crate::cli) failed: bool,
     pub(in crate::cli) text: Option<String>,
@@ -55,6 +57,7 @@ impl Server {
             ("call", filter.call.as_ref().map(ToString::to_string)),
             ("tool", filter.tool.clone()),
             ("since", filter.since_ms.map(|since| since.to_string())),
+            ("state", filter.running.then(|| "running".to_owned())),
             ("success", filter.failed.then(|| "false".to_owned())),
             ("text", filter.text.clone()),
             ("limit", Some(limit.to_string())),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use reqwest::header::CONTENT_TYPE;
-use reqwest::{Client, Method, StatusCode, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use rustls::RootCertStore;
 use serde::de::DeserializeOwned;
 
@@ -77,31 +77,39 @@ impl Endpoint {
         url
     }
 
-    /// Sends a request and waits for its answer, without a timeout.
+    /// Sends a request and waits for the head of its answer, without a timeout.
     pub(super) async fn ask(
         &self,
-        method: Method,
-        url: Url,
+        method: &Method,
+        url: &Url,
         token: Option<&str>,
-        body: Option<String>,
-    ) -> anyhow::Result<Answer> {
+        body: &Option<String>,
+        accept: Option<&str>,
+    ) -> anyhow::Result<Response> {
         if let Some(path) = &self.socket {
             check_owner(path)?;
         }
-        let mut request = self.client.request(method, url);
+        let mut request = self.client.request(method.clone(), url.clone());
         if let Some(token) = token {
             request = request.bearer_auth(token);
         }
         if let Some(body) = body {
+            let body = body.clone();
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        let answer = async {
-            let response = request.send().await?;
-            let status = response.status();
-            let body = response.bytes().await?;
-            Ok(Answer { status, body })
-        };
-        answer.await.map_err(|error| self.explain(&error))
+        if let Some(accept) = accept {
+            request = request.header(ACCEPT, accept);
+        }
+        let answer = request.send().await;
+        answer.map_err(|error| self.explain(&error))
+    }
+
+    /// Waits for the rest of an answer.
+    pub(super) async fn read(&self, response: Response) -> anyhow::Result<Answer> {
+        let status = response.status();
+        let body = response.bytes().await;
+        let body = body.map_err(|error| self.explain(&error))?;
+        Ok(Answer { status, body })
     }
 
     /// Returns the error for a request without an answer, with the remedy.
@@ -125,6 +133,10 @@ impl Endpoint {
 }
 
 impl Answer {
+    pub(super) fn into_bytes(self) -> Vec<u8> {
+        self.body.into()
+    }
+
     pub(super) fn json<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_slice(&self.body)
     }

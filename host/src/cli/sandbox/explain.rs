@@ -16,9 +16,6 @@ const MOST_OF_ONE: usize = 8;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
-    /// Print one JSON object instead of lines
-    #[arg(long)]
-    json: bool,
     #[command(flatten)]
     pub(super) processes: processes::Options,
 }
@@ -30,7 +27,7 @@ pub(super) fn run(
 ) -> anyhow::Result<ExitCode> {
     let config = super::configured(common, options.processes, prepared)?;
     let sandbox = config.prepare_sandbox()?;
-    match options.json {
+    match common.json {
         true => {
             let shown = json!({ "policy": config.sandbox, "report": sandbox.report() });
             print(&shown.to_string())?;

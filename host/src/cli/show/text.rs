@@ -3,8 +3,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::cli::calls::table;
-use crate::cli::remote;
+use crate::cli::calls::table::{state, took};
+use crate::cli::{remote, table};
 use toolhost_call::call::Outcome;
 use toolhost_call::tool::Content;
 use toolhost_plugin::shown;
@@ -22,10 +22,10 @@ pub(super) fn render(call: &ListedCall, content: &remote::Content) -> anyhow::Re
     field("chat", Some(call.chat.clone()));
     field("tool", Some(shown(&call.tool)));
     field("token", call.token.as_deref().map(shown));
-    field("state", Some(table::state(call).to_owned()));
+    field("state", Some(state(call).to_owned()));
     field("began", Some(table::time(call.began_at_unix_ms)));
     field("ended", call.ended_at_unix_ms.map(table::time));
-    field("took", table::took(call));
+    field("took", took(call));
     let outcome = content.reply.as_deref().map(RawValue::get);
     let outcome = outcome.map(serde_json::from_str::<Outcome>).transpose()?;
     let processes = outcome.iter().flat_map(|outcome| &outcome.processes);
@@ -57,14 +57,18 @@ fn missing(call: &ListedCall) -> &'static str {
 }
 
 fn reply(outcome: &Outcome, lines: &mut Vec<String>) -> anyhow::Result<()> {
-    let reply = match &outcome.result {
-        Ok(reply) => reply,
+    match &outcome.result {
+        Ok(reply) => parts(&reply.content, lines),
         Err(error) => {
             block(&error.message, lines);
-            return Ok(());
+            Ok(())
         }
-    };
-    for part in &reply.content {
+    }
+}
+
+/// Adds the parts of a reply.
+pub(in crate::cli) fn parts(content: &[Content], lines: &mut Vec<String>) -> anyhow::Result<()> {
+    for part in content {
         match part {
             Content::Text { text } => block(text, lines),
             Content::Json { json } => value(&serde_json::from_str(json.get())?, lines),
@@ -87,7 +91,7 @@ fn reply(outcome: &Outcome, lines: &mut Vec<String>) -> anyhow::Result<()> {
 }
 
 /// Adds a value: each field of an object on a line of its own, and a text of several lines as these lines.
-fn value(value: &Value, lines: &mut Vec<String>) {
+pub(in crate::cli) fn value(value: &Value, lines: &mut Vec<String>) {
     let Value::Object(fields) = value else {
         return match value {
             Value::String(text) => block(text, lines),
@@ -111,13 +115,15 @@ fn value(value: &Value, lines: &mut Vec<String>) {
 }
 
 /// Adds the lines of a text.
-fn block(text: &str, lines: &mut Vec<String>) {
+pub(in crate::cli) fn block(text: &str, lines: &mut Vec<String>) {
     let text = text.trim_end_matches('\n');
     lines.extend(text.split('\n').map(|line| indented(2, line)));
 }
 
+/// Returns a line behind some spaces. A tab in it stays one.
 fn indented(width: usize, line: &str) -> String {
-    format!("{:width$}{}", "", shown(line))
+    let parts: Vec<_> = line.split('\t').map(shown).collect();
+    format!("{:width$}{}", "", parts.join("\t"))
         .trim_end()
         .to_owned()
 }

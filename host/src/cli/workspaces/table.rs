@@ -3,8 +3,9 @@
 use anyhow::Context as _;
 use serde::Deserialize;
 use serde_json::Value;
+use toolhost_plugin::shown;
 
-use crate::cli::calls::table::{columns, time};
+use crate::cli::table::{self, columns, time};
 
 const HEAD: [&str; 6] = ["NAME", "PROVIDER", "STATE", "CHATS", "PROCESSES", "USED"];
 
@@ -26,13 +27,13 @@ pub(super) fn render(found: &[Value]) -> anyhow::Result<String> {
         let row = Row::deserialize(one).context("the server's answer is no list of workspaces")?;
         let number = |number: Option<u64>| number.map_or("-".to_owned(), |n| n.to_string());
         rows.push([
-            row.name,
-            row.provider,
-            row.state,
+            shown(&row.name),
+            shown(&row.provider),
+            shown(&row.state),
             number(row.chats),
             number(row.processes),
             row.used_at_unix_ms.map_or("-".to_owned(), time),
         ]);
     }
-    Ok(columns(&rows, None, 0..1))
+    Ok(columns(&rows, table::width(), 0..1))
 }

@@ -123,6 +123,26 @@ impl Core {
         Ok(Begun::New)
     }
 
+    /// Stores that a call runs again whose outcome is unknown.
+    pub(super) fn resume(&mut self, call: &NewCall, now: Moment) -> Result<Begun, Fault> {
+        match find(&self.connection, call.chat.as_str(), call.call.as_str()) {
+            Ok(Some(row)) => {
+                let may_run = row.state == CallState::Unknown && !row.cancelled;
+                if !may_run || row.tool.is_empty() || row.digest != call.digest {
+                    return Ok(answer(row.into_call()?, &call.digest));
+                }
+                self.remove(&row)?;
+            }
+            Ok(None) => {}
+            Err(fault) if fault.is_damage() => {
+                self.metrics.damage(&fault);
+                return Ok(Begun::Unknown);
+            }
+            Err(fault) => return Err(fault),
+        }
+        self.begin(call, now, false)
+    }
+
     /// Stores a call that began and has ended, and that the witness names.
     pub(super) fn begin_and_end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
         let (chat, has_ended) = self.chat(&ended.call.chat, &ended.call.principal)?;

@@ -12,25 +12,40 @@ use super::fault::Fault;
 use super::readers::Readers;
 use super::staging::{LookUp, Staging};
 use super::{
-    Sqlite, calls, chats, log_bytes, pages, records, session_row, sweep, witness, workspace_row,
+    Sqlite, calls, chats, log_bytes, nested, pages, records, session_row, sweep, witness,
+    workspace_row,
 };
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, NewCall, Process, ProcessQuery, Processes, Session,
-    Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes,
+    Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The most processes of one change that are staged. More of them are committed at once, in one transaction.
 const MANY: usize = 16;
 
+/// Names a call in the witness that has begun, if the database does not keep it.
+fn note_begun(core: &Core, call: &NewCall, begun: &Begun) -> Result<(), Fault> {
+    let mut witness = core.witness.lock();
+    if *begun == Begun::New && witness.has_only_notes() {
+        witness.note(witness::key(call.chat.as_str(), call.call.as_str()))?;
+    }
+    Ok(())
+}
+
 impl Store for Sqlite {
     fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
         self.change_soon("begin a call", call, Staging::begin, |core, call| {
             let begun = core.begin(call, core.clock.moment(), false)?;
-            let mut witness = core.witness.lock();
-            if begun == Begun::New && witness.has_only_notes() {
-                witness.note(witness::key(call.chat.as_str(), call.call.as_str()))?;
-            }
+            note_begun(core, call, &begun)?;
+            Ok(begun)
+        })
+    }
+
+    fn resume(&self, call: NewCall) -> Answer<'_, Begun> {
+        self.change("resume a call", move |core| {
+            let begun = core.resume(&call, core.clock.moment())?;
+            note_begun(core, &call, &begun)?;
             Ok(begun)
         })
     }
@@ -97,6 +112,12 @@ impl Store for Sqlite {
                 }
             };
             found.map_err(|fault| fault.into_store_error(&shared.path, "look a call up"))
+        })
+    }
+
+    fn nested(&self, chat: ChatId, outer: CallId) -> Answer<'_, Vec<NestedCall>> {
+        self.list("list the calls of a call", move |connection| {
+            nested::calls(connection, &chat, &outer)
         })
     }
 

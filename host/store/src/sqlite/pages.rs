@@ -2,6 +2,7 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, Rows, params};
+use toolhost_state::id::CallId;
 
 use super::fault::Fault;
 use super::filter::Filter;
@@ -183,7 +184,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Option<CallSummary>> {
     let read = CallRow::read(row)?;
     let time = |at: i64| u64::try_from(at).unwrap_or_default();
     let chat = read.name.as_ref().and_then(|name| name.parse().ok());
-    let (Some(chat), Ok(call), true) = (chat, read.call.parse(), read.is_sound()) else {
+    let (Some(chat), Ok(call), true) = (chat, CallId::recorded(&read.call), read.is_sound()) else {
         return Ok(None);
     };
     Ok(Some(CallSummary {

@@ -55,16 +55,17 @@ const MARK: &str = "store.recovering-";
 
 /// Returns whether a directory has a store that was set aside.
 pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
-    let names = directory.names()?;
-    Ok(names
-        .iter()
-        .any(|(name, _)| name.starts_with(ASIDE) && name.ends_with(".db")))
+    let is_aside = |name: &str| name.starts_with(ASIDE) && name.ends_with(".db");
+    let mut entries = directory.entries()?.into_iter();
+    Ok(entries.any(|entry| is_aside(&entry.name)))
 }
 
 /// Returns the time in the name of the mark; `None` if no recovery was interrupted.
 pub(super) fn interrupted(directory: &StateDir) -> std::io::Result<Option<String>> {
-    let names = directory.names()?;
-    let mut times = names.iter().filter_map(|(name, _)| name.strip_prefix(MARK));
+    let entries = directory.entries()?;
+    let mut times = entries
+        .iter()
+        .filter_map(|entry| entry.name.strip_prefix(MARK));
     Ok(times.next().map(str::to_owned))
 }
 

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
+use toolhost_state::id::CallId;
+
 use super::clock::Moment;
 use super::witness::Key;
 use crate::{Call, CallState, EndedCall};
@@ -211,7 +213,10 @@ impl CallRow {
         let time = |at: i64| u64::try_from(at).unwrap_or_default();
         Ok(Call {
             chat: self.name.as_ref().and_then(|name| name.parse().ok()),
-            call: self.name.as_ref().and_then(|_| self.call.parse().ok()),
+            call: self
+                .name
+                .as_ref()
+                .and_then(|_| CallId::recorded(&self.call).ok()),
             number: self.seq,
             tools: self.tools()?,
             outcome: self.outcome(),

@@ -46,7 +46,10 @@ pub struct NewCall {
     #[serde(serialize_with = "super::id", deserialize_with = "super::parse_id")]
     pub chat: ChatId,
     /// The caller's name of the call, unique within its chat.
-    #[serde(serialize_with = "super::id", deserialize_with = "super::parse_id")]
+    #[serde(
+        serialize_with = "super::id",
+        deserialize_with = "super::parse_call_id"
+    )]
     pub call: CallId,
     /// The tool.
     pub tool: String,
@@ -115,6 +118,26 @@ impl Call {
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest
     }
+}
+
+/// A call that another call has made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NestedCall {
+    /// Its number among the calls that the other one has made.
+    pub number: u32,
+    /// What its record says.
+    pub record: NestedRecord,
+}
+
+/// What the record of a nested call says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NestedRecord {
+    /// The call began, with this digest of the tool and the arguments.
+    Begun([u8; 32]),
+    /// The call was cancelled before it arrived.
+    Tombstone,
+    /// The record is damaged.
+    Damaged,
 }
 
 /// The answer to the beginning of a call.

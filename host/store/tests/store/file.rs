@@ -192,5 +192,5 @@ fn there_may_be_no_file() {
     let base = tempfile::tempdir().unwrap();
     let directory = StateDir::open(&base.path().join("state")).unwrap();
     assert!(StoreFile::open(&directory, true).unwrap().is_none());
-    assert_eq!(directory.names().unwrap(), []);
+    assert_eq!(directory.entries().unwrap(), []);
 }

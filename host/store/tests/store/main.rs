@@ -19,6 +19,7 @@ mod file;
 mod host_state;
 mod lookup;
 mod many;
+mod nested;
 mod recovery;
 mod sqlite;
 mod staging;

@@ -9,7 +9,7 @@ use toolhost_store::{
 };
 
 use crate::values::{call, cancellation, ended, limits, process, session};
-use crate::{lookup, tombstones, workspaces};
+use crate::{lookup, nested, tombstones, workspaces};
 
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
@@ -34,6 +34,8 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     tombstones::tombstones_are_for_tools(&*place().open()).await;
     tombstones::a_call_may_end_where_a_tombstone_is(&*place().open()).await;
     a_withdrawn_call_was_never_there(&*place().open()).await;
+    nested::the_calls_of_a_call_are_listed(&*place().open()).await;
+    nested::only_a_call_with_an_unknown_outcome_runs_again(&*place().open()).await;
     old_outcomes_go_and_ids_stay(&*place().open()).await;
     each_chat_has_its_share(&*place().open()).await;
     lookup::calls_are_listed(&*place().open()).await;

@@ -6,6 +6,12 @@ mod disk_usage;
 {{#files}}
 mod first_line;
 {{/files}}
+{{#http}}
+mod page_title;
+{{/http}}
+{{#grants}}
+
+{{/grants}}
 use serde::Serialize;
 use toolhost_sdk::prelude::*;
 
@@ -33,6 +39,9 @@ export_tools!(
 {{#files}}
     first_line::first_line,
 {{/files}}
+{{#http}}
+    page_title::page_title,
+{{/http}}
 );
 
 #[cfg(test)]

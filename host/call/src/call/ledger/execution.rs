@@ -16,6 +16,7 @@ use super::recovery::serialized;
 use super::running::Running;
 use super::shared::{Admitted, Shared};
 use super::turn::Turn;
+use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
 use crate::tool::{ErrorKind, ToolError};
 use toolhost_state::error_chain::panic_text;
@@ -28,6 +29,8 @@ pub(super) struct Execution {
     digest: [u8; 32],
     began_ms: u64,
     teller: watch::Sender<Completion>,
+    /// Whether the record of the call says that it was interrupted and may run again.
+    pub(super) is_resumed: bool,
     begun: bool,
     over: bool,
 }
@@ -45,6 +48,7 @@ impl Execution {
             digest,
             began_ms,
             teller,
+            is_resumed: false,
             begun: false,
             over: false,
         }
@@ -95,7 +99,12 @@ impl Execution {
 
     /// Stores the beginning. Returns the answer to all callers if the call must not run.
     async fn begin(&self) -> Option<Result<Arc<Outcome>, Refused>> {
-        let begun = match self.shared.keeper.begin(self.call()).await {
+        let keeper = &self.shared.keeper;
+        let begun = match self.is_resumed {
+            true => keeper.resume(self.call()).await,
+            false => keeper.begin(self.call()).await,
+        };
+        let begun = match begun {
             Ok(begun) => begun,
             Err(refused) => return Some(Err(refused)),
         };
@@ -113,7 +122,7 @@ impl Execution {
             Begun::Mismatch => return Some(Err(Refused::InputMismatch)),
             Begun::Cancelled => return Some(Err(Refused::Cancelled)),
         };
-        let answer = past.answer(&self.digest, id, tool);
+        let answer = past.answer(&Digests::of(&self.request), id, tool);
         Some(match answer {
             Some(Ok(answer::Begun::Saved(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),

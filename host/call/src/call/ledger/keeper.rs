@@ -130,6 +130,26 @@ impl Keeper {
         })
     }
 
+    /// Calls `add` with the id and the digest of each call of a chat of which a change waits to be stored.
+    pub(super) fn unwritten_calls(&self, chat: &ChatId, add: &mut dyn FnMut(&CallId, [u8; 32])) {
+        self.unwritten.look(|changes| {
+            for change in changes {
+                if let Change::Begun(call) | Change::Ended(EndedCall { call, .. }, _) = change
+                    && call.chat == *chat
+                {
+                    add(&call.call, call.digest);
+                }
+            }
+        });
+    }
+
+    /// Stores that a call is about to run again. Only [`Begun::New`] permits that.
+    pub(super) async fn resume(&self, call: NewCall) -> Result<Begun, Refused> {
+        let change = Change::Begun(call.clone());
+        let resumed = self.after(&change, self.store.resume(call)).await;
+        resumed.map_err(|error| unrecorded(&error))
+    }
+
     /// Returns the end of a call that waits to be stored, and the tools of its cancellations that do.
     pub(super) fn waiting(&self, key: &Key) -> (Option<EndedCall>, Option<ToolSet>) {
         let (mut ended, mut fence) = (None, None::<ToolSet>);

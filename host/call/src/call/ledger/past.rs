@@ -7,6 +7,7 @@ use serde::Deserialize;
 use toolhost_store::{Call, CallState};
 
 use super::answer::{Answer, Begun};
+use crate::call::digests::Digests;
 use crate::call::{CallStatus, Outcome, Refused, State, ToolSet, includes};
 use crate::tool::{ErrorKind, Reply, ToolError};
 use toolhost_state::id::CallId;
@@ -93,17 +94,32 @@ impl Past {
     }
 
     /// Answers a request with this id; `None`: the call may run, because the record is a tombstone of other tools.
-    pub(super) fn answer(self, asked: &[u8; 32], id: &CallId, tool: &str) -> Option<Answer> {
+    pub(super) fn answer(self, asked: &Digests, id: &CallId, tool: &str) -> Option<Answer> {
         Some(match self {
             Self::Tombstone { tools } if !includes(&tools, tool) => return None,
             Self::Tombstone { .. } => Err(Refused::Cancelled),
             Self::Lost => Ok(Begun::Saved(Arc::new(lost(id, tool)))),
-            Self::Ended { digest, .. } if digest != *asked => Err(Refused::InputMismatch),
+            Self::Ended { digest, .. } if !asked.include(&digest) => Err(Refused::InputMismatch),
             Self::Ended {
                 tombstone: true, ..
             } => Err(Refused::Cancelled),
             Self::Ended { outcome, .. } => outcome.map(Begun::Saved).ok_or(Refused::Gone),
         })
+    }
+
+    /// Returns the outcome that a repeat gets if the call may not run again; `None` unless the call was interrupted and its record says
+    /// that it may run again.
+    pub(super) fn interrupted(&self, asked: &Digests) -> Option<Arc<Outcome>> {
+        match self {
+            Self::Ended {
+                digest,
+                tombstone: false,
+                outcome: Some(outcome),
+            } if *digest == asked.resumable && outcome.state() == State::Unknown => {
+                Some(Arc::clone(outcome))
+            }
+            _ => None,
+        }
     }
 
     /// Returns where the call stands.

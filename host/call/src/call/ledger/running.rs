@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Begun, Completion, Key};
 use super::keeper::Keeper;
+use crate::call::digests::Digests;
 use crate::call::{Actor, CallStatus, Refused, Request};
 use toolhost_state::id::{CallId, ChatId};
 
@@ -46,8 +47,8 @@ pub(super) struct Running {
 
 impl Running {
     /// Answers a request with this id.
-    pub(super) fn answer(&self, asked: &[u8; 32]) -> Answer {
-        match self.digest == *asked {
+    pub(super) fn answer(&self, asked: &Digests) -> Answer {
+        match asked.include(&self.digest) {
             true => Ok(Begun::Running(self.told.clone())),
             false => Err(Refused::InputMismatch),
         }

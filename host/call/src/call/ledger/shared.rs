@@ -29,6 +29,8 @@ pub struct Admitted<R> {
     pub execution: R,
     /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
     pub read_only: bool,
+    /// Whether a repeat runs the call again if its host was killed while it ran: all its effects are nested calls, which run once.
+    pub resumable: bool,
 }
 
 /// See [`Ledger`](super::Ledger).

@@ -6,6 +6,7 @@ mod full;
 mod lives;
 mod lookup;
 mod restart;
+mod resuming;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -50,6 +51,7 @@ fn admitted<R, E>(execution: R) -> Result<Admitted<R>, E> {
     Ok(Admitted {
         execution,
         read_only: false,
+        resumable: false,
     })
 }
 

@@ -123,7 +123,7 @@ impl Files {
         let Some(output) = &self.output else {
             return Ok(Vec::new());
         };
-        let names = output.names()?.into_iter().map(|(name, _)| name);
+        let names = output.entries()?.into_iter().map(|entry| entry.name);
         Ok(names.filter(|name| is_name(name)).collect())
     }
 

@@ -135,7 +135,7 @@ async fn of_all(
     Query(parameters): Query<OfAll>,
 ) -> Result<Json<CallPage>, Problem> {
     principal.require(Scope::Read)?;
-    let call = parameters.call.as_deref().map(str::parse::<CallId>);
+    let call = parameters.call.as_deref().map(CallId::recorded);
     let query = CallQuery {
         prefix: principal.chats_of(pages::prefix(parameters.prefix.as_deref())?)?,
         call: call.transpose()?,
@@ -220,7 +220,7 @@ async fn arguments(
     Extension(principal): Extension<Principal>,
     Path((chat, call)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
-    let (chat, id): (ChatId, CallId) = (chat.parse()?, call.parse()?);
+    let (chat, id): (ChatId, CallId) = (chat.parse()?, CallId::recorded(&call)?);
     principal.require_chat_of(&host, Scope::Read, &chat)?;
     let status = host.status(&chat, &id).await;
     if !status.is_some_and(|status| principal.may_see(&status)) {

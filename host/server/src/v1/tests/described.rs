@@ -46,6 +46,7 @@ fn outcome(result: Result<Reply, tool::ToolError>) -> call::Outcome {
     call::Outcome {
         processes: vec!["p".into()],
         duration: Duration::from_millis(1),
+        guest_time: Some(Duration::from_millis(1)),
         ..call::Outcome::new("1".parse().unwrap(), "t", result)
     }
 }

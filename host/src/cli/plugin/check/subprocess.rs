@@ -36,6 +36,8 @@ pub(in crate::cli::plugin) async fn confined(
     command
         .arg("--confined")
         .arg(path)
+        .arg("--workspace")
+        .arg(path.join("workspace"))
         // The report has the causes of failures already.
         .arg("--log")
         .arg(format!("{},toolhost::guest::failure=off", common.log))
@@ -46,6 +48,7 @@ pub(in crate::cli::plugin) async fn confined(
                 .iter()
                 .flat_map(|state| ["--state-dir".as_ref(), state.as_os_str()]),
         )
+        .args(common.json.then_some("--json"))
         .args(arguments)
         .envs(
             ENVIRONMENT
@@ -55,10 +58,11 @@ pub(in crate::cli::plugin) async fn confined(
         .env("HOME", path.join("workspace"))
         .env("TMPDIR", path.join("tmp"))
         .stdin(std::process::Stdio::null());
-    // Use the same code cache, so that a later check need not compile again.
+    // Use the same code cache, so that neither a later check nor a server need compile again. Without XDG_CACHE_HOME, the directory of
+    // shared code would be in the workspace, so that it is not used.
     for (name, path) in [
         ("XDG_STATE_HOME", StateDir::default_path()),
-        ("XDG_CACHE_HOME", StateDir::default_cache_path()),
+        ("XDG_CACHE_HOME", common.shared_code()),
     ] {
         if let Some(home) = path.as_deref().and_then(Path::parent) {
             command.env(name, home);

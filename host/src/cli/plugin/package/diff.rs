@@ -12,7 +12,7 @@ use toolhost_package::{Metadata, Reference};
 use toolhost_plugin::{Engine, Plugin, Shape, shown, shown_up_to};
 
 use super::RegistryOptions;
-use crate::cli::plugin::{Format, component, engine, least};
+use crate::cli::plugin::{component, engine, least};
 use crate::cli::{Common, exit_code, print};
 use changes::{Change, changes};
 
@@ -25,9 +25,6 @@ pub(in crate::cli::plugin) struct Options {
     old: String,
     /// The new component: a file, or oci://REGISTRY/NAME:TAG
     new: String,
-    /// How the result is printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    format: Format,
     #[command(flatten)]
     registry: RegistryOptions,
 }
@@ -40,14 +37,14 @@ pub(in crate::cli::plugin) async fn run(
     let old = facts(&engine, &options.old, &options.registry).await?;
     let new = facts(&engine, &options.new, &options.registry).await?;
     let changes = changes(&old, &new);
-    match options.format {
-        Format::Json => {
+    match common.json {
+        true => {
             let changes: Vec<_> = changes.iter().map(Change::to_json).collect();
             print(&serde_json::to_string_pretty(
                 &json!({ "changes": changes }),
             )?)?;
         }
-        Format::Table => {
+        false => {
             for change in &changes {
                 let value = |value: &Value| shown_up_to(&value.to_string(), SHOWN);
                 let path = shown(&change.path);

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, NewCall, Process, ProcessQuery, Processes, Session, Sqlite,
-    Store, StoreError, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, NestedCall, NewCall, Process, ProcessQuery, Processes, Session,
+    Sqlite, Store, StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 use toolhost_state::workspace_name::WorkspaceName;
@@ -84,6 +84,7 @@ macro_rules! handed {
 handed! {
     change {
     begin(call: NewCall) -> Begun;
+    resume(call: NewCall) -> Begun;
     end(ended: EndedCall) -> ();
     withdraw(chat: ChatId, call: CallId) -> ();
     cancel(fence: Cancellation) -> CancelAnswer;
@@ -106,6 +107,7 @@ handed! {
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
+    nested(chat: ChatId, outer: CallId) -> Vec<NestedCall>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;
     processes(query: ProcessQuery) -> Processes;

@@ -27,6 +27,7 @@ async fn read_for_ever(ledger: &Ledger, chat: &str, id: &str) {
         Ok::<_, Refused>(Admitted {
             execution: std::future::pending(),
             read_only: true,
+            resumable: false,
         })
     }));
     assert!(futures_util::poll!(calling.as_mut()).is_pending());

@@ -62,6 +62,7 @@ pub(super) async fn call(
         Ok(Admitted {
             execution: async move { outcome },
             read_only,
+            resumable: false,
         })
     };
     ledger.run(request, admit).await

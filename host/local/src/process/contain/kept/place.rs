@@ -138,9 +138,9 @@ impl Place {
 
     /// Returns the ids of all commands that have a file.
     pub(in crate::process) fn ids(&self) -> io::Result<Vec<String>> {
-        let names = self.directory.names()?.into_iter();
-        let mut ids: Vec<_> = names
-            .filter_map(|(name, _)| Some(name.split_once('.')?.0.to_owned()))
+        let entries = self.directory.entries()?.into_iter();
+        let mut ids: Vec<_> = entries
+            .filter_map(|entry| Some(entry.name.split_once('.')?.0.to_owned()))
             .filter(|id| is_id(id))
             .collect();
         ids.sort();

@@ -1,0 +1,93 @@
+//! The grant to call other tools: patterns of their names.
+
+use crate::grants::{GrantValue, InvalidGrant};
+
+/// The names of the tools that a plugin may call.
+#[derive(Debug, Default)]
+pub(crate) struct Patterns(Vec<String>);
+
+impl Patterns {
+    /// Reads a granted value.
+    pub(super) fn of(value: Option<&GrantValue>) -> Self {
+        match value {
+            Some(GrantValue::List(patterns)) => Self(patterns.clone()),
+            _ => Self::default(),
+        }
+    }
+
+    /// Returns whether a pattern matches the name of a tool.
+    pub(super) fn include(&self, tool: &str) -> bool {
+        let mut patterns = self.0.iter();
+        patterns.any(|pattern| match pattern.strip_suffix('*') {
+            Some(start) => tool.starts_with(start),
+            None => pattern == tool,
+        })
+    }
+}
+
+/// Reads a list of patterns, or one pattern.
+pub(super) fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>) {
+    let texts = match value {
+        GrantValue::Text(text) => vec![text],
+        GrantValue::List(texts) => texts,
+        GrantValue::Table(_) => {
+            let what = r#"a list of names of tools, such as ["read_file", "weather__*"]"#;
+            return (None, vec![InvalidGrant::must_be(what)]);
+        }
+    };
+    let (mut patterns, mut problems) = (Vec::new(), Vec::new());
+    for (index, text) in texts.into_iter().enumerate() {
+        match is_pattern(&text) {
+            true => patterns.push(text),
+            false => problems.push(InvalidGrant {
+                part: format!("[{index}]"),
+                text: format!(
+                    "{text:?} is not the name of a tool; write a name such as \"read_file\", with * at most at its end"
+                ),
+            }),
+        }
+    }
+    let granted = (!patterns.is_empty()).then_some(GrantValue::List(patterns));
+    (granted, problems)
+}
+
+fn is_pattern(text: &str) -> bool {
+    let name = text.strip_suffix('*').unwrap_or(text);
+    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    !text.is_empty() && text.len() <= 64 && name.bytes().all(is_part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_are_names_or_beginnings_of_names() {
+        let value = GrantValue::List(vec!["read_file".into(), "weather__*".into()]);
+        let (value, problems) = read(value);
+        assert_eq!(problems, []);
+        let patterns = Patterns::of(value.as_ref());
+        for (tool, is_included) in [
+            ("read_file", true),
+            ("read_files", false),
+            ("weather__now", true),
+            ("weather_now", false),
+            ("", false),
+        ] {
+            assert_eq!(patterns.include(tool), is_included, "{tool}");
+        }
+        let (all, _) = read(GrantValue::Text("*".into()));
+        assert!(Patterns::of(all.as_ref()).include("execute"));
+        assert!(!Patterns::of(None).include("execute"));
+    }
+
+    #[test]
+    fn other_texts_are_no_patterns() {
+        for text in ["", "*a", "a*b", "Read", "a b", "a.b", &"x".repeat(65)] {
+            let (value, problems) = read(GrantValue::Text(text.into()));
+            assert_eq!((value, problems.len()), (None, 1), "{text:?}");
+        }
+        let (value, problems) = read(GrantValue::Table([].into()));
+        assert_eq!((value, problems.len()), (None, 1));
+    }
+}

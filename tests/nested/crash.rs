@@ -1,0 +1,199 @@
+//! A host that is killed while a call makes calls: a repeat runs the call again, and none of its calls twice.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::*;
+use crate::harness::serving::{Serving, server};
+use crate::harness::{PATIENCE, TOKEN};
+
+/// How many calls a call makes.
+const CALLS: usize = 20;
+
+/// A server with the plugin that may run commands through `execute`, in a workspace that keeps its state.
+fn start(workspace: &Path, more: &str) -> Serving {
+    let config = workspace.join("toolhost.toml");
+    let component = workspace.join("caller.wasm");
+    if !component.exists() {
+        std::fs::write(&component, CALLER).unwrap();
+    }
+    let text = format!(
+        "[plugins.caller]\ncomponent = {component:?}\ngrants = {{ calls = [\"execute\"]{more} }}\n"
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut command = server(workspace);
+    command.env("TOOLHOST_TOKEN", TOKEN);
+    command.arg("--config").arg(config).arg("serve");
+    Serving::of(command)
+}
+
+/// Calls `call_tools` until a server answers. `None`: the server is gone.
+async fn call_once(serving: &Serving, id: &str, plan: &Value) -> Option<Value> {
+    let body = json!({ "tool": "call_tools", "arguments": plan });
+    loop {
+        let request = serving
+            .client
+            .put(format!("{}/v1/chats/chat/calls/{id}", serving.url))
+            .bearer_auth(TOKEN)
+            .json(&body);
+        let response = request.send().await.ok()?;
+        let status = response.status().as_u16();
+        let body = response.json::<Value>().await.ok()?;
+        match status {
+            200 => return Some(body),
+            // The plugin is still being loaded, or there is no place for the call.
+            404 | 429 | 503 => tokio::task::yield_now().await,
+            _ => panic!("{status} {body}"),
+        }
+    }
+}
+
+/// How often the command of each call ran.
+fn runs(workspace: &Path) -> HashMap<String, usize> {
+    let counter = std::fs::read_to_string(workspace.join("counter")).unwrap_or_default();
+    let mut runs = HashMap::new();
+    for line in counter.lines() {
+        *runs.entry(line.to_owned()).or_default() += 1;
+    }
+    runs
+}
+
+/// A plan of calls, each with an effect. Some are equal.
+fn effects(round: usize, together: bool) -> Value {
+    let name = |number: usize| match number {
+        3 | 11 => format!("{round}-same"),
+        number => format!("{round}-{number}"),
+    };
+    let command = |number: usize| execute(&format!("echo {} >> counter", name(number)));
+    let calls: Vec<_> = (0..CALLS).map(command).collect();
+    json!({ "calls": calls, "together": together })
+}
+
+/// Kills the host while calls make calls with effects, repeats each call, and returns how many nested calls were unknown.
+async fn killed(rounds: usize) -> usize {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut serving = start(workspace.path(), "");
+    let mut unknown = 0;
+    for round in 0..rounds {
+        let (id, plan) = (format!("outer_{round}"), effects(round, round % 2 == 0));
+        let random = uuid::Uuid::new_v4().as_u128();
+        // In the midst of the calls: the moment is what is random here, nothing waits for it.
+        let at = (random % CALLS as u128) as usize;
+        let moment = Duration::from_micros((random >> 64) as u64 % 20_000);
+        let begun = runs(workspace.path()).values().sum::<usize>();
+        let killing = async {
+            crate::harness::until("calls have effects", || {
+                let now = runs(workspace.path()).values().sum::<usize>();
+                (now >= begun + at).then_some(())
+            })
+            .await;
+            tokio::time::sleep(moment).await;
+        };
+        let answered = tokio::select! {
+            answer = call_once(&serving, &id, &plan) => answer,
+            () = killing => None,
+        };
+        serving.signal(Signal::SIGKILL);
+        drop(serving);
+        serving = start(workspace.path(), "");
+        let again = tokio::time::timeout(PATIENCE, call_once(&serving, &id, &plan));
+        let again = again.await.expect("the repeat is answered").unwrap();
+        assert_eq!(again["state"], "finished", "{again}");
+        let ends = again["structured"]["ends"].as_array().unwrap();
+        if let Some(answer) = answered {
+            assert_eq!(again, answer, "a call that has ended does not run again");
+        }
+        let runs = runs(workspace.path());
+        let mut expected = HashMap::<_, (usize, usize)>::new();
+        for (end, call) in ends.iter().zip(plan["calls"].as_array().unwrap()) {
+            let command = call["arguments"]["command"].as_str().unwrap();
+            let name = command.split(' ').nth(1).unwrap().to_owned();
+            let (certain, possible) = expected.entry(name).or_default();
+            match end["error"].as_str() {
+                None => *certain += 1,
+                Some("unknown_outcome") => *possible += 1,
+                Some(_) => panic!("{end}"),
+            }
+        }
+        for (name, (certain, possible)) in expected {
+            let count = runs.get(&name).copied().unwrap_or_default();
+            unknown += possible;
+            assert!(
+                (certain..=certain + possible).contains(&count),
+                "{name} ran {count} times: {certain} certainly and {possible} perhaps"
+            );
+        }
+        // The repeat of the repeat changes nothing.
+        let third = call_once(&serving, &id, &plan).await.unwrap();
+        assert_eq!(third, again);
+        assert_eq!(self::runs(workspace.path()), runs);
+    }
+    unknown
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_effect_happens_twice_though_the_host_is_killed() {
+    let rounds = std::env::var("TOOLHOST_NESTED_KILLS").map_or(6, |text| text.parse().unwrap());
+    let unknown = killed(rounds).await;
+    // At most the calls that ran at the same time.
+    assert!(unknown <= rounds * 8, "{unknown} of {rounds} times {CALLS}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_with_effects_of_its_own_does_not_run_again() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut serving = start(workspace.path(), ", files = \"read\"");
+    let plan = json!({ "calls": [execute("echo ran >> counter; exec sleep 1000")] });
+    let calling = async { call_once(&serving, "outer", &plan).await };
+    let begun = crate::harness::until("the command runs", || {
+        (!runs(workspace.path()).is_empty()).then_some(())
+    });
+    tokio::select! {
+        answer = calling => panic!("{answer:?}"),
+        () = begun => {}
+    }
+    serving.signal(Signal::SIGKILL);
+    drop(serving);
+    let serving = start(workspace.path(), ", files = \"read\"");
+    let again = call_once(&serving, "outer", &plan).await.unwrap();
+    assert_eq!(again["state"], "unknown", "{again}");
+    // Nor if the grant was taken back since: what the call did by itself before is not known.
+    drop(serving);
+    let serving = start(workspace.path(), "");
+    let third = call_once(&serving, "outer", &plan).await.unwrap();
+    assert_eq!(third, again);
+    assert_eq!(runs(workspace.path())["ran"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_with_other_arguments_is_refused() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut serving = start(workspace.path(), "");
+    let plan = json!({ "calls": [execute("echo ran >> counter; exec sleep 1000")] });
+    let begun = crate::harness::until("the command runs", || {
+        (!runs(workspace.path()).is_empty()).then_some(())
+    });
+    tokio::select! {
+        answer = call_once(&serving, "outer", &plan) => panic!("{answer:?}"),
+        () = begun => {}
+    }
+    serving.signal(Signal::SIGKILL);
+    drop(serving);
+    let serving = start(workspace.path(), "");
+    let again = call_once(&serving, "other", &json!({ "calls": [] })).await;
+    assert_eq!(again.unwrap()["state"], "finished");
+    let other = json!({ "tool": "call_tools", "arguments": { "calls": [] } });
+    let request = serving
+        .client
+        .put(format!("{}/v1/chats/chat/calls/outer", serving.url))
+        .bearer_auth(TOKEN)
+        .json(&other);
+    assert_eq!(request.send().await.unwrap().status(), 409);
+    let again = call_once(&serving, "outer", &plan).await.unwrap();
+    let end = &again["structured"]["ends"][0];
+    assert_eq!(end["error"], "unknown_outcome", "{again}");
+    assert_eq!(runs(workspace.path())["ran"], 1);
+}
