@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::Writer;
+use super::output::{Writer, closed};
 use super::remote::{self, Follower, Process, Server};
 use super::{Common, exit_code, question, table};
 use toolhost_plugin::shown;
@@ -60,6 +60,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     loop {
         let next = tokio::select! {
             biased;
+            () = closed() => return Ok(ExitCode::SUCCESS),
             () = &mut stop => return detach(&server, &process, options.detach_wait).await,
             next = follower.next() => next?,
         };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Common;
-use super::output::Writer;
+use super::output::{Writer, closed};
 use super::remote::{self, Follower};
 use toolhost_service::signals::{self, Hangup};
 use toolhost_service::stderr;
@@ -64,6 +64,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         let next = tokio::select! {
             biased;
             () = &mut stop => break,
+            () = closed() => break,
             next = follower.next() => next,
         };
         match next {

@@ -1,10 +1,13 @@
 //! Output of processes on standard output: the bytes as they are, or as JSON.
 
 use std::io::{self, Write as _};
+use std::os::fd::AsFd as _;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use serde_json::json;
 
 use super::remote::Piece;
@@ -49,6 +52,29 @@ impl Writer {
                 write(format!("{line}\n").as_bytes())
             }
         }
+    }
+}
+
+/// How often a program that writes seldom looks whether anything reads standard output.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Waits until the reader of standard output is gone.
+pub(super) async fn closed() {
+    let stdout = io::stdout();
+    loop {
+        // A pipe whose reader is gone has an error, whatever is asked for.
+        let mut polled = [PollFd::new(stdout.as_fd(), PollFlags::empty())];
+        let looked = poll(&mut polled, PollTimeout::ZERO);
+        let [polled] = polled;
+        let gone = PollFlags::POLLERR | PollFlags::POLLHUP;
+        if looked.is_ok()
+            && polled
+                .revents()
+                .is_some_and(|events| events.intersects(gone))
+        {
+            return;
+        }
+        tokio::time::sleep(LOOK).await;
     }
 }
 

@@ -36,6 +36,8 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         loop {
             let next = tokio::select! {
                 () = &mut stop => return Ok(ExitCode::SUCCESS),
+                // Nothing may change for long, so that nothing is written.
+                () = super::output::closed() => return Ok(ExitCode::SUCCESS),
                 next = now.next() => next?,
             };
             if !super::output::write(format!("{next}\n").as_bytes())? {
