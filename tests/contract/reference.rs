@@ -268,7 +268,7 @@ impl Reference<'_> {
     }
 }
 
-fn with<'a>((name, typed): (String, String), docs: &'a Docs) -> (String, String, &'a Docs) {
+fn with((name, typed): (String, String), docs: &Docs) -> (String, String, &Docs) {
     (name, typed, docs)
 }
 

@@ -91,7 +91,9 @@ fn wait<C: Calls>(calls: &C, running: &mut Vec<(usize, C::Call)>, ends: &mut [Va
             }),
             Some(Err(error)) => {
                 let mut end = failed(&error);
-                end["id"] = calls.id(&call).into();
+                if let Some(end) = end.as_object_mut() {
+                    end.insert("id".to_owned(), calls.id(&call).into());
+                }
                 end
             }
             None => json!({ "error": "it has ended without an end" }),

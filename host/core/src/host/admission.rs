@@ -48,7 +48,7 @@ impl Host {
         };
         let read_only = route.read_only;
         let resumable = plugin.is_resumable() && request.id.outer().is_none();
-        let nested = plugin.makes_calls().then(|| OfCall::new(self, &request));
+        let nested = plugin.makes_calls().then(|| OfCall::of(self, &request));
         let execution = async move {
             let _tracked = tracked;
             let opening = host.workspace_for(&route, &place);

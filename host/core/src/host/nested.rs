@@ -28,7 +28,7 @@ pub(super) struct OfCall {
 
 impl OfCall {
     /// Returns the calls that a call may make; `None` for a call that was made by another one.
-    pub(super) fn new(host: &Host, outer: &Arc<Request>) -> Option<Arc<dyn NestedCalls>> {
+    pub(super) fn of(host: &Host, outer: &Arc<Request>) -> Option<Arc<dyn NestedCalls>> {
         let (host, outer) = (host.clone(), Arc::clone(outer));
         let is_nested = outer.id.outer().is_some();
         (!is_nested).then(|| Arc::new(Self { host, outer }) as Arc<dyn NestedCalls>)
