@@ -3,6 +3,7 @@
 use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
+use utoipa::{PartialSchema, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -16,17 +17,23 @@ use super::events::TRY_AGAIN;
 use super::now::{Now, wire};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
-    OpenApiRouter::default().routes(routes!(get))
+    let mut routes = OpenApiRouter::default().routes(routes!(get));
+    // The body is a text, so that generated clients do not take it for one JSON value. The data of its events has this schema.
+    let mut schemas = vec![(wire::Now::name().into_owned(), wire::Now::schema())];
+    wire::Now::schemas(&mut schemas);
+    let components = &mut routes.get_openapi_mut().components;
+    components.get_or_insert_default().schemas.extend(schemas);
+    routes
 }
 
 /// Follows all that runs
 ///
 /// Server-sent events `now`, each with all calls and processes that run and that the token may see: the first at once, others at
-/// most once a second, and only when something has changed, such as the CPU time of a process. A client that was away connects again,
+/// most once a second, and only when something has changed, such as the CPU time of a process. The data has the schema `Now`. A client that was away connects again,
 /// and misses nothing. The stream ends with the server. It counts as a reader of events.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "followAll", tag = "chats",
-    responses((status = 200, description = "Events `now`, until the server ends.", content_type = "text/event-stream", body = wire::Now)),
+    responses((status = 200, description = "Events `now`, until the server ends.", content_type = "text/event-stream", body = String)),
     extensions(("x-problems" = json!(["missing_scope"]))),
 )]
 async fn get(
