@@ -44,7 +44,7 @@ use queue::Queue;
 use shares::Owner;
 use toolhost_state::state_dir::StateDir;
 
-pub use read::{AuditPage, AuditPlace, AuditQuery, AuditReadError, InvalidAuditPlace};
+pub use read::{AuditPage, AuditPlace, AuditQuery, InvalidAuditPlace};
 pub use time::rfc3339;
 pub use trail::{Trail, Use};
 pub use workspace::Audited;

@@ -12,9 +12,8 @@ use utoipa::ToSchema;
 pub struct Check {
     /// The name of what was checked.
     pub name: String,
-    /// The result.
     #[schema(inline)]
-    pub status: CheckStatus,
+    status: CheckStatus,
     /// What was found.
     pub text: String,
     /// What an operator can do about it, or should know.
@@ -36,6 +35,11 @@ pub enum CheckStatus {
 }
 
 impl Check {
+    /// Returns the result.
+    pub fn status(&self) -> CheckStatus {
+        self.status
+    }
+
     /// Makes a check that found nothing wrong.
     pub fn ok(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {

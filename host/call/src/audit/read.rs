@@ -86,25 +86,14 @@ impl FromStr for AuditPlace {
     }
 }
 
-/// Why the trail cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum AuditReadError {
-    /// The file of [`AuditQuery::after`] was removed meanwhile.
-    #[error("the place is in a file of the audit trail that was removed")]
-    Gone,
-    /// A file cannot be read.
-    #[error("the audit trail cannot be read")]
-    File(#[from] io::Error),
-}
-
 impl Audit {
     /// Returns a page of the lines on disk; `None` if this host records nothing. Hosts that share the directory share the lines.
     /// Blocks.
     ///
     /// # Errors
     ///
-    /// If the files cannot be read, or no longer have the place of the query.
-    pub fn read(&self, query: &AuditQuery) -> Result<Option<AuditPage>, AuditReadError> {
+    /// If the files cannot be read.
+    pub fn read(&self, query: &AuditQuery) -> io::Result<Option<AuditPage>> {
         let Some(path) = self.directory() else {
             return Ok(None);
         };
@@ -116,13 +105,14 @@ impl Audit {
 }
 
 /// Returns a page of the trail in a directory.
-fn page(directory: &StateDir, query: &AuditQuery) -> Result<AuditPage, AuditReadError> {
+fn page(directory: &StateDir, query: &AuditQuery) -> io::Result<AuditPage> {
     let mut page = AuditPage::default();
     let mut files = files(directory)?;
     let mut end = None;
     if let Some(after) = query.after {
         let is_it = |file: &Reversed| file.inode == after.inode;
-        let place = files.iter().position(is_it).ok_or(AuditReadError::Gone)?;
+        // Files are removed from the oldest on: if this one is gone, so is all that came before it.
+        let place = files.iter().position(is_it).unwrap_or(files.len());
         files.drain(..place);
         end = Some(after.offset);
     }

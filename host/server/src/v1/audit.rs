@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::pages;
-use toolhost_call::audit::{AuditPage, AuditPlace, AuditQuery, AuditReadError};
+use toolhost_call::audit::{AuditPage, AuditPlace, AuditQuery};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::{Kind, Problem};
@@ -40,7 +40,7 @@ struct Parameters {
     /// The maximum number of returned lines; 50 if this is absent.
     #[param(minimum = 1, maximum = 500)]
     limit: Option<u32>,
-    /// The `next` of the page before.
+    /// The `next` of the page before. If its lines were removed meanwhile, the page is empty.
     #[param(pattern = "^[0-9a-f]{1,16}-[0-9a-f]{1,16}$")]
     after: Option<String>,
 }
@@ -89,8 +89,7 @@ async fn list(
     let read = tokio::task::spawn_blocking(move || audit.read(&query)).await;
     let page = match read {
         Ok(Ok(page)) => page,
-        Ok(Err(AuditReadError::Gone)) => return Err(pages::wrong_place()),
-        Ok(Err(AuditReadError::File(error))) => return Err(unreadable(&error)),
+        Ok(Err(error)) => return Err(unreadable(&error)),
         Err(error) => return Err(unreadable(&error)),
     };
     let recorded = page.is_some();

@@ -18,7 +18,7 @@ use super::now::{Now, wire};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     let mut routes = OpenApiRouter::default().routes(routes!(get));
-    // The body is a text, so that generated clients do not take it for one JSON value. The data of its events has this schema.
+    // The body has no schema, so that generated clients do not take it for one JSON value. The data of its events has this one.
     let mut schemas = vec![(wire::Now::name().into_owned(), wire::Now::schema())];
     wire::Now::schemas(&mut schemas);
     let components = &mut routes.get_openapi_mut().components;
@@ -33,7 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 /// and misses nothing. The stream ends with the server. It counts as a reader of events.
 #[utoipa::path(
     get, path = "/v1/events", operation_id = "followAll", tag = "chats",
-    responses((status = 200, description = "Events `now`, until the server ends.", content_type = "text/event-stream", body = String)),
+    responses((status = 200, description = "Events `now`, until the server ends.", content_type = "text/event-stream", body = Value)),
     extensions(("x-problems" = json!(["missing_scope"]))),
 )]
 async fn get(
