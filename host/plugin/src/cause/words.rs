@@ -5,8 +5,15 @@ use crate::text::shown_up_to;
 /// The most bytes of the line.
 const MAX_WORDS: usize = 600;
 
+/// What the runtime of StarlingMonkey adds when it ends, below the exception.
+const FAREWELL: &str = "Redirecting call to abort() to ";
+
 /// Returns what a guest said last, and where, in one line. Returns `None` if it said nothing.
 pub(super) fn of(lines: &[String]) -> Option<String> {
+    let lines = match lines.split_last() {
+        Some((last, rest)) if last.starts_with(FAREWELL) && !rest.is_empty() => rest,
+        _ => lines,
+    };
     let words = quickjs(lines)
         .or_else(|| python(lines))
         .or_else(|| rust(lines))
@@ -159,5 +166,12 @@ mod tests {
             Some("TypeError: x is null, at run (plugin.js:1:2)")
         );
         assert_eq!(words("a\nb").as_deref(), Some("b"));
+        let farewell = "Redirecting call to abort() to mozalloc_abort";
+        let ended = format!("TypeError: x is null\n    at run (plugin.js:1:2)\n{farewell}");
+        assert_eq!(
+            words(&ended).as_deref(),
+            Some("TypeError: x is null, at run (plugin.js:1:2)")
+        );
+        assert_eq!(words(farewell).as_deref(), Some(farewell));
     }
 }
