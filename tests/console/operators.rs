@@ -110,7 +110,7 @@ async fn the_trail_is_listed_newest_first_and_by_what_is_asked_for() {
     .await;
     assert_eq!(second["lines"], json!([calls[2]]));
     assert_eq!(second.get("next"), None);
-    for wrong in ["after=x", "after=1-1", "limit=0", "since=1"] {
+    for wrong in ["after=x", "limit=0", "since=1"] {
         let (status, problem) = get(&server, TOKEN, &format!("/v1/audit?{wrong}")).await;
         assert_eq!(
             (status, &problem["code"]),

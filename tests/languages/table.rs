@@ -134,7 +134,8 @@ async fn table(language: &Language, front: Front) {
 async fn host(language: &Language, port: u16) -> Setup {
     let mut options: Options = language.options(&[("setting", "é")]);
     let pattern = format!("http://127.0.0.1:{port}").parse().unwrap();
-    options.name = "table".into();
+    // Tests that run at the same time find their own lines in the log.
+    options.name = language.name.replace('-', "_");
     options.grants = options
         .grants
         .with_processes()
@@ -268,7 +269,7 @@ async fn errors(setup: &Setup) {
         assert_eq!(error.kind, ErrorKind::Broken, "{error}");
     })
     .await;
-    assert!(told(&lines, "é broken") > 0, "{lines}");
+    assert!(told(setup, &lines, "é broken") > 0, "{lines}");
     // The next call has an instance of its own.
     assert_eq!(text_of(setup, "echo", json!({ "text": "a" })).await, "a");
 }
@@ -278,7 +279,7 @@ async fn log_and_progress(setup: &Setup) {
         assert_eq!(text_of(setup, "tell", json!({})).await, "told");
     })
     .await;
-    assert_eq!(told(&lines, "told é"), 4, "{lines}");
+    assert_eq!(told(setup, &lines, "told é"), 4, "{lines}");
     for level in ["DEBUG", "INFO", "WARN", "ERROR"] {
         let at_level = |line: &&str| line.contains(level) && line.contains("told é");
         assert!(
@@ -286,8 +287,8 @@ async fn log_and_progress(setup: &Setup) {
             "{level}: {lines}"
         );
     }
-    assert_eq!(told(&lines, "printed é"), 1, "{lines}");
-    assert_eq!(told(&lines, "half é"), 1, "{lines}");
+    assert_eq!(told(setup, &lines, "printed é"), 1, "{lines}");
+    assert_eq!(told(setup, &lines, "half é"), 1, "{lines}");
 }
 
 async fn surroundings(setup: &Setup) {
@@ -325,7 +326,7 @@ async fn limits(setup: &Setup) {
         );
     })
     .await;
-    assert_eq!(guests(&lines, "table").len(), 1, "{lines}");
+    assert_eq!(guests(&lines, &plugin(setup)).len(), 1, "{lines}");
 }
 
 async fn commands(setup: &Setup) {
@@ -437,9 +438,19 @@ async fn requests(setup: &Setup, mut server: Server) {
     assert_eq!(error.kind, ErrorKind::Denied, "{error}");
 }
 
+/// Returns the name of the plugin, which is that of its language.
+fn plugin(setup: &Setup) -> String {
+    let mut plugins = setup.host.plugins().into_iter();
+    plugins
+        .find(|plugin| plugin.name.ends_with("_table"))
+        .unwrap()
+        .name
+}
+
 /// How many lines of the guest have this text.
-fn told(lines: &str, text: &str) -> usize {
-    let by_guest = |line: &&str| line.contains("plugin=\"table\"") && line.contains(text);
+fn told(setup: &Setup, lines: &str, text: &str) -> usize {
+    let name = format!("plugin=\"{}\"", plugin(setup));
+    let by_guest = |line: &&str| line.contains(&name) && line.contains(text);
     lines.lines().filter(by_guest).count()
 }
 
