@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::{BodyExt, Full};
+use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -240,14 +240,7 @@ impl Transport for Reverse {
                 let text = format!("{} did not answer in time", self.shown);
                 return Err(SendError::Broken(text));
             };
-            let (parts, body) = answer.map_err(broken)?.into_parts();
-            Ok(Answer {
-                status: parts.status,
-                headers: parts.headers,
-                body: body
-                    .map_err(|error| client::cause(&error).to_string())
-                    .boxed_unsync(),
-            })
+            Ok(Answer::of(answer.map_err(broken)?))
         })
     }
 

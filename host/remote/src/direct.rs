@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use http_body_util::BodyExt;
 use hyper::header::{AUTHORIZATION, HeaderValue};
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -171,14 +170,7 @@ impl Transport for Direct {
                 }
                 error
             })?;
-            let (parts, body) = hyper::Response::from(response).into_parts();
-            Ok(Answer {
-                status: parts.status,
-                headers: parts.headers,
-                body: body
-                    .map_err(|error| client::cause(&error).to_string())
-                    .boxed_unsync(),
-            })
+            Ok(Answer::of(response.into()))
         })
     }
 

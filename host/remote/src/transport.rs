@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
+use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use hyper::{HeaderMap, Method, StatusCode};
+use toolhost_call::client;
 
 /// The body of an answer, which may be a stream. Its errors are texts for the log.
 pub(crate) type Body = UnsyncBoxBody<Bytes, String>;
@@ -28,6 +30,23 @@ pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Body,
+}
+
+impl Answer {
+    /// Makes the answer of a response, whose body fails with the cause of its error alone.
+    pub(crate) fn of<B>(response: hyper::Response<B>) -> Self
+    where
+        B: hyper::body::Body<Data = Bytes, Error: std::error::Error + 'static> + Send + 'static,
+    {
+        let (parts, body) = response.into_parts();
+        Self {
+            status: parts.status,
+            headers: parts.headers,
+            body: body
+                .map_err(|error| client::cause(&error).to_string())
+                .boxed_unsync(),
+        }
+    }
 }
 
 /// Why there is no answer.
