@@ -65,7 +65,7 @@ impl CodeCache {
         let directory = state.subdirectory("cache")?;
         let mut new = [0; KEY_SIZE];
         getrandom::fill(&mut new).map_err(|error| key_error(state, io::Error::other(error)))?;
-        let key = match key(state, new) {
+        let key = match state.key(KEY, new) {
             Err(error) if is_full(&error) => {
                 let error = key_error(state, error);
                 let error = toolhost_state::error_chain::full_text(&error);
@@ -195,29 +195,6 @@ pub(super) fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::R
 fn key_error(state: &StateDir, source: io::Error) -> CacheError {
     let path = state.path().join(KEY);
     CacheError::Key { path, source }
-}
-
-/// Reads the key, or writes this new one. A file that is no key is replaced: code hashed with another key is compiled again.
-fn key(state: &StateDir, new: [u8; KEY_SIZE]) -> io::Result<[u8; KEY_SIZE]> {
-    let read = || {
-        state
-            .read(KEY, KEY_SIZE as u64)
-            .ok()
-            .flatten()
-            .and_then(|key| key.try_into().ok())
-    };
-    if let Some(key) = read() {
-        return Ok(key);
-    }
-    if state.create(KEY, &new)? {
-        return Ok(new);
-    }
-    // Another host was faster, or the file is no key.
-    if let Some(key) = read() {
-        return Ok(key);
-    }
-    state.write(KEY, &new)?;
-    Ok(new)
 }
 
 /// Feeds the values of a `Hash` into BLAKE3: the standard hasher may change between builds, and collides too easily.

@@ -5,6 +5,7 @@
 //! a user that can replace a directory above it decides where the state is.
 
 mod append;
+mod key;
 mod lock;
 
 use std::fs::File;

@@ -43,7 +43,7 @@ impl ConsoleOptions {
             .map_err(|error| anyhow::anyhow!("the system gives no random bytes: {error}"))?;
         let key = state_dir.and_then(|path| {
             let kept = StateDir::open(path).map_err(std::io::Error::other);
-            let kept = kept.and_then(|state| key(&state, new));
+            let kept = kept.and_then(|state| state.key(KEY, new));
             kept.inspect_err(|error| {
                 tracing::warn!(%error, "the key of the console cannot be kept: its logins end with this server");
             })
@@ -68,42 +68,5 @@ impl ConsoleOptions {
             None => format!("{url}/console/"),
         };
         logging::notice(format_args!("console: {url}"), &[("url", &url)]);
-    }
-}
-
-/// Reads the key, or writes this new one. A file that is no key is replaced.
-fn key(state: &StateDir, new: [u8; KEY_BYTES]) -> std::io::Result<[u8; KEY_BYTES]> {
-    let read = || -> Option<[u8; KEY_BYTES]> {
-        let read = state.read(KEY, KEY_BYTES as u64).ok().flatten();
-        read?.try_into().ok()
-    };
-    if let Some(key) = read() {
-        return Ok(key);
-    }
-    if state.create(KEY, &new)? {
-        return Ok(new);
-    }
-    // Another server was faster, or the file is no key.
-    if let Some(key) = read() {
-        return Ok(key);
-    }
-    state.write(KEY, &new)?;
-    Ok(new)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_kept_and_a_broken_one_replaced() {
-        let base = tempfile::tempdir().unwrap();
-        let state = StateDir::open(&base.path().join("state")).unwrap();
-        let (one, other) = ([1; KEY_BYTES], [2; KEY_BYTES]);
-        assert_eq!(key(&state, one).unwrap(), one);
-        assert_eq!(key(&state, other).unwrap(), one);
-        state.write(KEY, b"short").unwrap();
-        assert_eq!(key(&state, other).unwrap(), other);
-        assert_eq!(key(&state, one).unwrap(), other);
     }
 }
