@@ -4,18 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use reqwest::StatusCode;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{Events, Filter, Process, Refusal, Server};
+use super::{Events, Process, Server};
 
-/// How long the server is left alone between two looks, if it has no stream of snapshots.
+/// How long the server is left alone after it has ended the stream.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// The most calls of one look.
-const CALLS: usize = 500;
 
 /// The calls and processes that run.
 #[derive(Clone, Debug, Deserialize)]
@@ -39,21 +35,14 @@ pub(in crate::cli) struct RunningCall {
 /// A follower of what runs.
 pub(in crate::cli) struct Now {
     server: Arc<Server>,
-    source: Source,
-}
-
-enum Source {
-    /// Nothing was asked yet, or the stream was cut.
-    Closed,
-    Stream(Events),
-    /// The server has no stream: it is asked again and again.
-    Looks,
+    /// The stream; `None` before the first question, and after the stream was cut.
+    events: Option<Events>,
 }
 
 impl Now {
     pub(in crate::cli) fn new(server: Arc<Server>) -> Self {
-        let source = Source::Closed;
-        Self { server, source }
+        let events = None;
+        Self { server, events }
     }
 
     /// Returns the next snapshot, as the server describes it. After an error, it can be called again.
@@ -63,64 +52,26 @@ impl Now {
     /// If the server cannot be reached, or refuses.
     pub(in crate::cli) async fn next(&mut self) -> anyhow::Result<Value> {
         loop {
-            match &mut self.source {
-                Source::Closed => {
-                    let url = self.server.place.url(&["v1", "events"]);
-                    match self.server.stream(url).await {
-                        Ok(events) => self.source = Source::Stream(events),
-                        Err(error) if is_missing(&error) => {
-                            self.source = Source::Looks;
-                            return self.look().await;
-                        }
-                        Err(error) => return Err(error),
-                    }
-                }
-                Source::Stream(events) => match events.next().await {
-                    Ok(Some(heard)) if heard.name == "now" => return Ok(heard.into_data()),
-                    Ok(Some(_)) => {}
-                    // Each snapshot is whole: a new stream goes on with the next one.
-                    Ok(None) => {
-                        self.source = Source::Closed;
-                        sleep(PAUSE).await;
-                    }
-                    Err(error) => {
-                        self.source = Source::Closed;
-                        return Err(error);
-                    }
-                },
-                Source::Looks => {
+            let Some(events) = &mut self.events else {
+                let url = self.server.place.url(&["v1", "events"]);
+                self.events = Some(self.server.stream(url).await?);
+                continue;
+            };
+            match events.next().await {
+                Ok(Some(heard)) if heard.name == "now" => return Ok(heard.into_data()),
+                Ok(Some(_)) => {}
+                // Each snapshot is whole: a new stream goes on with the next one.
+                Ok(None) => {
+                    self.events = None;
                     sleep(PAUSE).await;
-                    return self.look().await;
+                }
+                Err(error) => {
+                    self.events = None;
+                    return Err(error);
                 }
             }
         }
     }
-
-    async fn look(&self) -> anyhow::Result<Value> {
-        let processes = self.server.processes(None, true).await?;
-        let processes: Vec<_> = processes.into_iter().map(|one| one.value).collect();
-        let filter = Filter {
-            running: true,
-            ..Filter::default()
-        };
-        let calls = self.server.calls(&filter, CALLS, None).await?.calls;
-        let now = crate::cli::table::now_ms();
-        let calls: Vec<_> = calls
-            .into_iter()
-            .map(|call| {
-                json!({
-                    "chat": call.chat, "id": call.id, "tool": call.tool, "state": "running", "token": call.token,
-                    "running_ms": now.saturating_sub(call.began_at_unix_ms),
-                })
-            })
-            .collect();
-        Ok(json!({ "at_unix_ms": now, "calls": calls, "processes": processes }))
-    }
-}
-
-/// Returns whether the server does not know the address.
-fn is_missing(error: &anyhow::Error) -> bool {
-    Refusal::within(error).is_some_and(|refusal| refusal.status == StatusCode::NOT_FOUND)
 }
 
 impl Snapshot {
