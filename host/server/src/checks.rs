@@ -25,7 +25,7 @@ pub struct Check {
 /// `ok`; `warning`: it works, with something that an operator should know; `error`: it does not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CheckStatus {
+enum CheckStatus {
     /// All is well.
     Ok,
     /// It works, with something that an operator should know.
@@ -35,11 +35,6 @@ pub enum CheckStatus {
 }
 
 impl Check {
-    /// Returns the result.
-    pub fn status(&self) -> CheckStatus {
-        self.status
-    }
-
     /// Makes a check that found nothing wrong.
     pub fn ok(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {

@@ -26,7 +26,7 @@ use toolhost_http::{Edge, Listeners, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
-pub use checks::{Check, CheckStatus};
+pub use checks::Check;
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
 pub use v1::{ListedCall, ListedState};
