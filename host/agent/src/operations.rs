@@ -5,7 +5,7 @@ mod question;
 
 use std::any::Any;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -13,7 +13,6 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use toolhost_http::body::{self, BodyError};
-use toolhost_http::time::milliseconds;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{
@@ -28,6 +27,7 @@ use super::oversight::Watched;
 use super::reply;
 use super::tool_calls::{ToolCall, digest};
 use notices::Hub;
+use toolhost_state::unix_time;
 
 /// Where the operations are, followed by the name of one.
 pub(super) const PATH: &str = "/api/v0/workspace/";
@@ -135,7 +135,6 @@ impl Each for Routes {
 }
 
 async fn identify(State(agent): State<Agent>) -> Json<Identity> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
     Json(Identity {
         operations: VERSION,
         toolhost: env!("CARGO_PKG_VERSION").into(),
@@ -143,7 +142,7 @@ async fn identify(State(agent): State<Agent>) -> Json<Identity> {
         root: agent.workspace.root().into(),
         files: agent.files,
         remembers_starts: agent.remembers_starts,
-        time_unix_ms: milliseconds(since.unwrap_or_default()),
+        time_unix_ms: unix_time::now_ms(),
     })
 }
 

@@ -1,7 +1,6 @@
 //! The routes of the logins of the console.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use axum::Json;
 use axum::extract::{DefaultBodyLimit, Query, Request, State};
@@ -17,7 +16,7 @@ use utoipa_axum::routes;
 use crate::access::{Access, without_cookie};
 use crate::body;
 use crate::problem::{Kind, Problem};
-use crate::time::milliseconds;
+use toolhost_state::unix_time;
 
 pub use crate::access::{Console, KEY_BYTES};
 
@@ -177,10 +176,7 @@ async fn session(
         chats: client.principal.chat_prefix().map(str::to_owned),
         tools: texts("tools"),
         workspaces: texts("workspaces"),
-        expires_at_unix_ms: client.ends.map(|ends| {
-            let since = ends.duration_since(UNIX_EPOCH);
-            milliseconds(since.unwrap_or_default())
-        }),
+        expires_at_unix_ms: client.ends.map(unix_time::to_ms),
     };
     Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -19,6 +18,7 @@ use crate::remote::Remote;
 use crate::roots::Roots;
 use crate::route::{Fixed, Route};
 use crate::timing::Timing;
+use toolhost_state::unix_time;
 
 /// How far the clocks of host and agent may be apart before the workspace says so, in milliseconds.
 const CLOCKS_MS: u64 = 60_000;
@@ -198,9 +198,7 @@ fn other() -> ProviderError {
 
 /// Returns what a client should know of an agent.
 fn gaps(identity: &Identity) -> Vec<String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    let now = u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX);
-    let apart = now.abs_diff(identity.time_unix_ms);
+    let apart = unix_time::now_ms().abs_diff(identity.time_unix_ms);
     let mut gaps = Vec::new();
     if apart > CLOCKS_MS {
         gaps.push(format!(

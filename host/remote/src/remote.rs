@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
@@ -23,6 +23,7 @@ use toolhost_workspace::{Owner, Status, Workspace};
 use crate::ends::Ends;
 use crate::events::{Events, GONE};
 use crate::link::{CallError, Done, Link};
+use toolhost_state::unix_time;
 
 /// How long the answer to the start of a foreground command waits for the end of the command.
 const FOR_END: Duration = Duration::from_millis(5);
@@ -51,7 +52,7 @@ impl Remote {
     pub(crate) async fn open(link: Link) -> Result<(Self, Identity), CallError> {
         let link = Arc::new(link);
         let identity = link.identify().await?;
-        let opened = UNIX_EPOCH + Duration::from_millis(identity.time_unix_ms);
+        let opened = unix_time::from_ms(identity.time_unix_ms);
         let shared = Shared {
             link,
             root: identity.root.clone(),

@@ -13,6 +13,7 @@ use super::remote::{self, Filter};
 use super::{Common, print, table as tables};
 use toolhost_service::stderr;
 use toolhost_state::id::ChatId;
+use toolhost_state::unix_time;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -57,8 +58,7 @@ fn limit(text: &str) -> Result<NonZeroUsize, &'static str> {
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
     let since = options.since.map(|since| {
         let begin = SystemTime::now().checked_sub(since).unwrap_or(UNIX_EPOCH);
-        let begin = begin.duration_since(UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(begin.as_millis()).unwrap_or(u64::MAX)
+        unix_time::to_ms(begin)
     });
     let source = Source::new(common, &options.remote)?;
     let filter = Filter {

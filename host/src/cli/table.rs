@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 use std::ops::Range;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use bytesize::ByteSize;
 use chrono::{DateTime, Local};
@@ -103,12 +103,6 @@ pub(super) fn time(unix_ms: u64) -> String {
         || "-".to_owned(),
         |local| local.format("%Y-%m-%d %H:%M:%S").to_string(),
     )
-}
-
-/// Returns the milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(now.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns how long ago a time was, as `now` has it.

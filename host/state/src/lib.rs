@@ -13,4 +13,5 @@ pub mod secret;
 pub mod state_dir;
 pub mod thread_time;
 pub mod trusted;
+pub mod unix_time;
 pub mod workspace_name;

@@ -19,7 +19,6 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
@@ -40,6 +39,7 @@ use past::{Past, lost};
 use running::{Calls, Running};
 use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::unix_time;
 use turn::Turn;
 
 pub use live::LiveCall;
@@ -336,7 +336,7 @@ impl Ledger {
         }
         let digest = digests.for_record(admitted.resumable && !admitted.read_only);
         let (completion, waiter) = watch::channel(None);
-        let began_ms = milliseconds_since_1970();
+        let began_ms = unix_time::now_ms();
         let running = Running {
             digest,
             request: Arc::clone(request),
@@ -376,11 +376,6 @@ impl Drop for ClosedChat {
             }
         }
     }
-}
-
-fn milliseconds_since_1970() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Waits for the outcome of a call that runs.

@@ -17,7 +17,6 @@ mod upkeep;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use toolhost_call::call::WorkspaceError;
@@ -205,12 +204,6 @@ impl Workspaces {
             *levels.workspace_calls.entry(name).or_default() += calls;
         }
     }
-}
-
-/// Returns the milliseconds since the Unix epoch.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    u64::try_from(since.unwrap_or_default().as_millis()).unwrap_or(u64::MAX)
 }
 
 fn unrecorded(error: &StoreError) -> WorkspaceError {

@@ -20,6 +20,7 @@ use toolhost_call::call::{CallStatus, Limits, Outcome};
 use toolhost_core::Host;
 use toolhost_http::time::milliseconds;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::unix_time;
 
 /// How often a client should poll a task.
 const POLL: Duration = Duration::from_secs(1);
@@ -35,9 +36,8 @@ pub(super) struct TaskId {
 
 impl TaskId {
     pub(super) fn new(created: SystemTime, chat: ChatId, call: CallId) -> Self {
-        let since = created.duration_since(SystemTime::UNIX_EPOCH);
         Self {
-            created: milliseconds(since.unwrap_or_default()),
+            created: unix_time::to_ms(created),
             chat,
             call,
         }
@@ -155,9 +155,7 @@ fn task(id: &TaskId, updated: u64, message: &str) -> Task {
 
 /// Formats a time as ISO 8601. The id that a client made up can have any number, so times out of range become 1970.
 fn date(milliseconds: u64) -> String {
-    let since = Duration::from_millis(milliseconds);
-    let time = SystemTime::UNIX_EPOCH.checked_add(since);
-    rfc3339(time.unwrap_or(SystemTime::UNIX_EPOCH))
+    rfc3339(unix_time::from_ms(milliseconds))
 }
 
 fn object(result: CallToolResult) -> JsonObject {

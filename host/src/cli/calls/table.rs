@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use crate::cli::table::{columns, duration, now_ms, time};
+use crate::cli::table::{columns, duration, time};
 use toolhost_plugin::shown;
 use toolhost_server::{ListedCall, ListedState};
+use toolhost_state::unix_time;
 
 const HEAD: [&str; 6] = ["WHEN", "CHAT", "CALL", "TOOL", "STATE", "TOOK"];
 
@@ -47,7 +48,7 @@ pub(in crate::cli) fn state(call: &ListedCall) -> &'static str {
 pub(in crate::cli) fn took(call: &ListedCall) -> Option<String> {
     let end = match (call.ended_at_unix_ms, call.state) {
         (Some(ended), _) => Some(ended),
-        (None, ListedState::Running) => Some(now_ms()),
+        (None, ListedState::Running) => Some(unix_time::now_ms()),
         (None, _) => None,
     };
     end.map(|end| {

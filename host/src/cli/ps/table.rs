@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use crate::cli::remote::Process;
-use crate::cli::table::{ago, columns, duration, now_ms, short_id, size, width};
+use crate::cli::table::{ago, columns, duration, short_id, size, width};
 use toolhost_plugin::shown;
+use toolhost_state::unix_time;
 
 const HEAD: [&str; 5] = ["PROCESS", "CHAT", "COMMAND", "STARTED", "STATUS"];
 
@@ -13,7 +14,7 @@ const USAGE: [&str; 2] = ["CPU", "MEMORY"];
 
 /// Returns a line for each process. Unless everything is to be shown, it fits the terminal.
 pub(super) fn render(processes: &[Process], everything: bool) -> String {
-    rendered(processes, everything, width(), now_ms())
+    rendered(processes, everything, width(), unix_time::now_ms())
 }
 
 fn rendered(processes: &[Process], everything: bool, width: Option<usize>, now_ms: u64) -> String {

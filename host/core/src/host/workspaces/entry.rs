@@ -11,8 +11,9 @@ use toolhost_store::StoredWorkspace;
 use toolhost_workspace::process::Subscriber;
 use toolhost_workspace::{Opened, Provider, Spec, Workspace};
 
+use super::Workspaces;
 use super::of_one::OfOneWorkspace;
-use super::{Workspaces, now_ms};
+use toolhost_state::unix_time;
 
 /// The last use is stored if it is newer than the stored one by this much.
 const MINUTE_MS: u64 = 60_000;
@@ -70,7 +71,7 @@ pub(super) struct Facts {
 impl Entry {
     /// Makes an entry that was never opened.
     pub(super) fn new(name: WorkspaceName, spec: Spec, principal: String) -> Self {
-        let now = now_ms();
+        let now = unix_time::now_ms();
         Self {
             name,
             state: Mutex::new(State {
@@ -176,7 +177,7 @@ impl Entry {
     pub(super) fn renew(&self, spec: Spec, principal: &str) {
         let mut state = self.state.lock();
         if state.removed_ms.take().is_some() {
-            state.created_ms = now_ms();
+            state.created_ms = unix_time::now_ms();
             principal.clone_into(&mut state.principal);
             self.used_ms.store(state.created_ms, Ordering::Relaxed);
             state.problem = None;
@@ -220,7 +221,7 @@ impl Entry {
     pub(super) fn remove(&self) {
         let mut state = self.state.lock();
         state.open = None;
-        state.removed_ms = Some(now_ms());
+        state.removed_ms = Some(unix_time::now_ms());
     }
 
     /// Takes the mark back.
@@ -239,12 +240,12 @@ impl Entry {
     /// Returns for how long no call has used it.
     pub(super) fn idle_for(&self) -> Duration {
         let used = self.used_ms.load(Ordering::Relaxed);
-        Duration::from_millis(now_ms().saturating_sub(used))
+        Duration::from_millis(unix_time::now_ms().saturating_sub(used))
     }
 
     /// Notes that it is in use now.
     pub(super) fn use_now(&self) {
-        self.used_ms.store(now_ms(), Ordering::Relaxed);
+        self.used_ms.store(unix_time::now_ms(), Ordering::Relaxed);
     }
 
     /// Returns whether the store should be told the present last use, and notes that it is.

@@ -6,8 +6,9 @@ use std::time::Duration;
 use toolhost_call::call::Actor;
 
 use super::entry::Entry;
-use super::{Removal, Workspaces, now_ms};
+use super::{Removal, Workspaces};
 use crate::host::{Host, Inner};
+use toolhost_state::unix_time;
 
 /// How often workspaces are looked through.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -48,7 +49,7 @@ impl Host {
         let live = self.live_by_workspace().await;
         for entry in entries {
             if let Some(removed) = entry.removed_ms() {
-                let age = Duration::from_millis(now_ms().saturating_sub(removed));
+                let age = Duration::from_millis(unix_time::now_ms().saturating_sub(removed));
                 if age > REMEMBER {
                     workspaces.forget(&entry).await;
                 }

@@ -3,7 +3,7 @@
 //! `end` is in milliseconds since 1970, `name` that of the token in base64, `nonce` random, and `hash` a keyed hash over the other
 //! parts, the token and its rights.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{KEY_BYTES, Login};
 use crate::access::{Principal, Tokens};
-use crate::time::milliseconds;
+use toolhost_state::unix_time;
 
 /// The most bytes of a cookie that are looked at.
 const MAX_BYTES: usize = 1024;
@@ -22,10 +22,9 @@ pub(super) struct Cookie;
 impl Cookie {
     /// Returns the cookie of a login that ends at this time.
     pub(super) fn write(principal: &Principal, ends: SystemTime, key: &[u8; KEY_BYTES]) -> String {
-        let since = ends.duration_since(UNIX_EPOCH).unwrap_or_default();
         let signed = format!(
             "{}.{}.{}",
-            milliseconds(since),
+            unix_time::to_ms(ends),
             BASE64.encode(principal.name()),
             Uuid::new_v4().simple()
         );
@@ -47,7 +46,7 @@ impl Cookie {
         let given = blake3::Hash::from_hex(given).ok()?;
         let mut parts = signed.split('.');
         let (end, name) = (parts.next()?, parts.next()?);
-        let ends = UNIX_EPOCH.checked_add(Duration::from_millis(end.parse().ok()?))?;
+        let ends = unix_time::from_ms(end.parse().ok()?);
         if ends <= now {
             return None;
         }
@@ -65,6 +64,8 @@ fn hash(principal: &Principal, signed: &str, key: &[u8; KEY_BYTES]) -> blake3::H
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::access::{Scope, Token};
 

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use tokio::time::Instant;
 use toolhost_store::Process as StoredProcess;
 
-use super::stored::{self, End, time};
+use super::stored::{self, End};
 use crate::process::contain::{Ended, Found, Output, Place, Spool, Taken, Watch};
 use crate::process::counts::Counts;
 use crate::process::record::Record;
@@ -18,6 +18,7 @@ use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, SavedOutput};
 use crate::process::subscribers::Subscribers;
 use crate::process::{Capture, Spawner, State, WINDOW};
+use toolhost_state::unix_time;
 
 /// How much of a spool is saved at once, in bytes.
 const PIECE: usize = 256 << 10;
@@ -202,7 +203,7 @@ fn resumed(end: Option<End>) -> Progress {
             ..
         }) => Progress {
             exit: Some(status),
-            ended: Some(time(exited_ms)),
+            ended: Some(unix_time::from_ms(exited_ms)),
             drained: true,
             lingering: true,
             ..Progress::default()

@@ -2,16 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use tokio::time::Instant;
 use toolhost_store::{Process as StoredProcess, Processes};
 
 use super::adoption::{Adopted, Kept, Rest};
-use super::stored::{self, End, milliseconds, time};
+use super::stored::{self, End};
 use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, OutputStore};
 use crate::process::{Capture, State};
+use toolhost_state::unix_time;
 
 /// The reason that a process is lost which ran when its host ended.
 const HOST_STOPPED: &str = "the host stopped while it ran, and ended it";
@@ -113,7 +113,7 @@ fn recover_one(stored: StoredProcess, outputs: &Arc<ChatOutputs>) -> Adopted {
 /// Returns the end of a process that was live when its host stopped: lost, or as its shell ended if the shell had exited. The
 /// total is the number of saved bytes, as it is unknown how many more were written.
 fn interrupted(end: Option<End>, saved: u64) -> End {
-    let now = milliseconds(SystemTime::now());
+    let now = unix_time::now_ms();
     let (state, exited_ms) = match end {
         Some(End {
             state: State::Lingering(status) | State::Exited(status),
@@ -132,8 +132,8 @@ fn interrupted(end: Option<End>, saved: u64) -> End {
 }
 
 fn progress(end: End, is_expired: bool) -> Progress {
-    let exited = time(end.exited_ms);
-    let over = end.over_ms.map_or(exited, time);
+    let exited = unix_time::from_ms(end.exited_ms);
+    let over = end.over_ms.map_or(exited, unix_time::from_ms);
     let age = over.elapsed().unwrap_or_default();
     let now = Instant::now();
     Progress {

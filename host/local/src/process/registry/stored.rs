@@ -1,7 +1,7 @@
 //! Processes as the store keeps them.
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 use toolhost_store::{OutputFile, Process as StoredProcess, ProcessState};
@@ -10,6 +10,7 @@ use crate::process::record::Record;
 use crate::process::running::Process;
 use crate::process::saved::{Known, SavedOutput};
 use crate::process::{Saved, State};
+use toolhost_state::unix_time;
 
 /// How a process ended. Times are milliseconds since the Unix epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,7 +59,7 @@ pub(super) fn starting(record: &Record, output: &SavedOutput) -> StoredProcess {
         // Of a name that is not UTF-8, only the part that reads as text is kept.
         workdir: record.workdir.to_string_lossy().into_owned(),
         background: record.background,
-        started_ms: milliseconds(record.started),
+        started_ms: unix_time::to_ms(record.started),
         output: Some(output.location()),
         end: None,
     }
@@ -78,8 +79,8 @@ pub(super) fn current(process: &Process) -> StoredProcess {
     let exited = info.exited.or(over).unwrap_or_else(SystemTime::now);
     let end = End {
         state: info.state,
-        exited_ms: milliseconds(exited),
-        over_ms: over.map(milliseconds),
+        exited_ms: unix_time::to_ms(exited),
+        over_ms: over.map(unix_time::to_ms),
         total: info.total,
         saved,
     };
@@ -112,22 +113,10 @@ pub(super) fn parts(stored: StoredProcess) -> (Record, Option<OutputFile>, Optio
         command: stored.command,
         workdir: PathBuf::from(stored.workdir),
         background: stored.background,
-        started: time(stored.started_ms),
+        started: unix_time::from_ms(stored.started_ms),
         key: stored.key,
     };
     // Its checksum is right, so only another version of this program can have written an end that does not read.
     let end = stored.end.and_then(|end| serde_json::from_value(end).ok());
     (record, stored.output, end)
-}
-
-/// Returns the milliseconds since the Unix epoch; 0 for an earlier time.
-pub(super) fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Returns the time of so many milliseconds since the Unix epoch.
-pub(super) fn time(milliseconds: u64) -> SystemTime {
-    let since = Duration::from_millis(milliseconds);
-    UNIX_EPOCH.checked_add(since).unwrap_or(UNIX_EPOCH)
 }

@@ -1,9 +1,8 @@
 //! Between the contract's types and the domain's.
 
-use std::time::SystemTime;
-
 use super::wit;
 use crate::convert::{same_fields, same_variants};
+use toolhost_state::unix_time;
 use toolhost_workspace::files::{
     Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write,
 };
@@ -15,12 +14,10 @@ same_fields!(Entry => wit::Entry { name, kind });
 
 impl From<Metadata> for wit::Metadata {
     fn from(metadata: Metadata) -> Self {
-        let modified = metadata.modified.duration_since(SystemTime::UNIX_EPOCH);
-        let modified = modified.unwrap_or_default().as_millis();
         Self {
             kind: metadata.kind.into(),
             size: metadata.size,
-            modified_ms: u64::try_from(modified).unwrap_or(u64::MAX),
+            modified_ms: unix_time::to_ms(metadata.modified),
             version: metadata.version,
             identity: metadata.identity,
             real_path: metadata.path.to_string_lossy().into_owned(),

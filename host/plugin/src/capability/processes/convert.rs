@@ -1,9 +1,8 @@
 //! From the domain's types to the contract's, and back.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use super::wit;
 use crate::convert::{same_fields, same_variants};
+use toolhost_state::unix_time;
 use toolhost_workspace::process;
 
 same_variants!(wit::Signal => process::Signal { Interrupt, Terminate, Kill, Hangup, Quit, User1, User2 });
@@ -79,15 +78,10 @@ impl From<process::Info> for wit::Info {
             workdir: info.workdir.to_string_lossy().into_owned(),
             background: info.background,
             state: info.state.into(),
-            started_ms: milliseconds(info.started),
-            exited_ms: info.exited.map(milliseconds),
-            last_output_ms: info.last_output.map(milliseconds),
+            started_ms: unix_time::to_ms(info.started),
+            exited_ms: info.exited.map(unix_time::to_ms),
+            last_output_ms: info.last_output.map(unix_time::to_ms),
             total: info.total,
         }
     }
-}
-
-fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -17,6 +17,7 @@ use super::{Open, Sessions, watch};
 use crate::mcp::caller::Session;
 use toolhost_core::Session as StoredSession;
 use toolhost_http::access::Principal;
+use toolhost_state::unix_time;
 
 /// How much older the time in the store may be than the last use of a session.
 const BEHIND: Duration = Duration::from_secs(5);
@@ -90,8 +91,8 @@ impl Sessions {
                 Ok(client) if known.is_some() && number < self.max => {
                     let mut open = Open::new(session, OnceCell::new());
                     open.client = Some(client);
-                    open.begun = since_epoch(stored.created_ms);
-                    *open.used.lock() = instant(since_epoch(stored.used_ms));
+                    open.begun = unix_time::from_ms(stored.created_ms);
+                    *open.used.lock() = instant(unix_time::from_ms(stored.used_ms));
                     self.open.lock().insert(Arc::clone(&id), open);
                 }
                 _ => self.end(&id, session),
@@ -199,8 +200,8 @@ impl Open {
             token: self.session.principal.fingerprint(id).into(),
             revision: client.initialize.protocol_version.to_string(),
             client: serde_json::to_string(client).ok()?,
-            created_ms: milliseconds(self.begun),
-            used_ms: milliseconds(used),
+            created_ms: unix_time::to_ms(self.begun),
+            used_ms: unix_time::to_ms(used),
         })
     }
 }
@@ -214,16 +215,6 @@ fn is_current(old: &StoredSession, new: &StoredSession) -> bool {
         ..new.clone()
     };
     behind < BEHIND && *old == new
-}
-
-fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
-fn since_epoch(milliseconds: u64) -> SystemTime {
-    let time = UNIX_EPOCH.checked_add(Duration::from_millis(milliseconds));
-    time.unwrap_or_else(SystemTime::now)
 }
 
 /// Returns a time of the wall clock by the monotonic one. A time that is still to come is now.

@@ -4,7 +4,7 @@ pub(crate) mod wire;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use crate::visibility::Visibility as _;
 use toolhost_core::{CallNow, Host, ProcessNow};
 use toolhost_http::access::Principal;
-use toolhost_http::time::milliseconds;
+use toolhost_state::unix_time;
 
 /// What runs at one moment.
 #[derive(Debug)]
@@ -106,9 +106,7 @@ impl Look {
         let processes: Vec<_> = self.processes.iter().filter(sees).collect();
         let names_tokens = principal.is_unbounded();
         let data = |at: Option<Moment>| wire::Now {
-            at_unix_ms: at.map_or(0, |at| {
-                milliseconds(at.time.duration_since(UNIX_EPOCH).unwrap_or_default())
-            }),
+            at_unix_ms: at.map_or(0, |at| unix_time::to_ms(at.time)),
             calls: calls
                 .iter()
                 .map(|one| {

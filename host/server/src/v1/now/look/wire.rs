@@ -1,6 +1,6 @@
 //! What runs now, on the wire.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -9,6 +9,7 @@ use crate::v1::all_processes::described;
 use toolhost_core::{CallNow, ProcessNow};
 use toolhost_http::process_values;
 use toolhost_http::time::milliseconds;
+use toolhost_state::unix_time;
 
 /// Everything that runs and that the token may see.
 #[derive(Debug, Serialize, ToSchema)]
@@ -80,10 +81,9 @@ impl Call {
 
 impl Process {
     pub(super) fn new(one: &ProcessNow) -> Self {
-        let started = one.process.info.started.duration_since(UNIX_EPOCH);
         Self {
             process: described(one.clone()),
-            started_at_unix_ms: milliseconds(started.unwrap_or_default()),
+            started_at_unix_ms: unix_time::to_ms(one.process.info.started),
         }
     }
 }
