@@ -116,7 +116,7 @@ impl View {
         let mut lines = vec![plain(self.summary()), plain(String::new())];
         let mut table = rows::table(&self.rows, Some(width)).into_iter();
         lines.extend(table.next().map(plain));
-        let page = height.saturating_sub(AROUND);
+        let page = height.saturating_sub(AROUND).max(1);
         self.top = self
             .top
             .clamp((self.selected + 1).saturating_sub(page), self.selected);
@@ -203,7 +203,16 @@ mod tests {
         let mut view = View::new(snapshot(5_000, 100, &["p-1", "p-2"]));
         view.update(snapshot(7_000, 1_100, &["p-1", "p-2"]));
         view.key(Key::Down, 8);
-        insta::assert_snapshot!(drawn(&mut view, 110, 8));
+        insta::assert_snapshot!(drawn(&mut view, 110, 8), @r"
+        toolhost top   calls: 1, processes: 2, memory: 10.0 MiB
+
+        ID     CHAT  WHAT           FOR   CPU%  CPU   MEMORY   PROCESSES  LAST LINE
+        1      a     execute        6.0s  -     -     -        -
+       >└ p-1  a     make\u{1b}[2J  6.0s  50    1.1s  5.0 MiB  3          cc -o t\u{7} test.c
+        └ p-2  a     make\u{1b}[2J  6.0s  50    1.1s  5.0 MiB  3          cc -o t\u{7} test.c
+
+        q quit   up/down select   k end
+       ");
         for width in 0..110 {
             for height in 1..9 {
                 let lines = view.lines(width, height);
