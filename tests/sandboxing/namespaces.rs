@@ -221,7 +221,8 @@ async fn a_list_of_hosts_is_all_that_is_reached() {
         "{through} -o /dev/null -w '%{{http_code}}' {}/v1/tools",
         listed.url
     );
-    assert_eq!(site.works(&status).await, "401");
+    // Of several processes of a chat, the audit trail cannot say which one was refused.
+    assert_eq!(site.run_in("b", &status).await.output, "401");
     let denied = site.works(&format!("{through} {}/", other.url)).await;
     assert!(denied.contains("commands may not reach"), "{denied}");
     assert!(denied.contains(&address(&other)), "{denied}");

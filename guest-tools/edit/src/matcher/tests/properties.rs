@@ -82,6 +82,8 @@ fn replace_once(content: &[u8], search: &[u8], replace: &[u8]) -> Option<Vec<u8>
 fn is_halfway(content: &[u8], search: &str, replace: &str) -> bool {
     let at = memchr::memmem::find(content, search.as_bytes()).unwrap();
     let before = content[..at].rsplit(|byte| *byte == b'\n').next().unwrap();
+    // The mark at the beginning of a file is no part of its first line.
+    let before = before.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(before);
     let in_indentation = !before.is_empty() && before.iter().all(|byte| b" \t".contains(byte));
     let [old, new]: [Vec<_>; 2] =
         [search, replace].map(|text| text.split_terminator('\n').collect());
