@@ -133,7 +133,7 @@ enum Command {
     /// Send a signal to a process, and to everything that it started
     ///
     /// Prints the id of each process that got it. Asks the server that uses the state directory, or that of --server. Exit codes: 0 if
-    /// all got it, 2 if there is no such process, for bad usage, or if no server answers.
+    /// all got it, 1 if one had ended, 2 if there is no such process, for bad usage, or if no server answers.
     Kill(kill::Options),
     /// Cancel a call that runs, and say what ended with it
     ///

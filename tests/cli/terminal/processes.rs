@@ -178,6 +178,13 @@ async fn a_process_is_signalled_by_the_beginning_of_its_id() {
         assert_eq!(site.said(&["logs", "-f", id]), "");
     }
     assert_eq!(site.said(&["ps", "-q"]), "");
+    // The others get it though one has ended.
+    let last = site.process("a", "exec sleep 1000").await;
+    let killed = site.run(&["kill", &all[0], &last]);
+    assert_eq!(killed.status.code(), Some(1));
+    assert_eq!(text(&killed.stdout), format!("{last}\n"));
+    let told = format!("the process {} has ended: exited (SIGKILL)", all[0]);
+    assert!(text(&killed.stderr).contains(&told), "{killed:?}");
     for (arguments, told) in [
         (&["kill", "zzz"][..], "there is no process"),
         (&["kill", "--signal", "STOP", "x"], "a signal is one of"),
