@@ -110,6 +110,29 @@ async fn output_is_printed_as_it_was_written() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_whose_server_is_gone_can_go_on() {
+    let mut site = Site::new();
+    let id = site
+        .process("a", "echo one; echo two; exec sleep 1000")
+        .await;
+    site.until_written(&id, 8).await;
+    let following = site
+        .command(&["logs", "--follow", "--tail", "1", &id])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut following = Following::new(following);
+    following.until(b"two\n").await;
+    let mut stderr = following.child.stderr.take().unwrap();
+    site.serving.child.kill().unwrap();
+    assert_eq!(following.ended().await.0, Some(2));
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut told).unwrap();
+    assert!(told.contains("with --since 8 instead of --tail"), "{told}");
+}
+
 /// The output of a program as it comes.
 struct Following {
     child: Child,
