@@ -4,6 +4,7 @@ mod attach;
 mod calling;
 mod examples;
 mod finding;
+mod json;
 mod processes;
 mod scripts;
 mod top;

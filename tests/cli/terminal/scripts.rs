@@ -109,8 +109,7 @@ fn commands_without_json_refuse_the_flag() {
     for arguments in [
         &["serve", "--json"][..],
         &["--json", "serve"],
-        &["token", "x", "--json"],
-        &["plugin", "--json", "new", "x"],
+        &["plugin", "--json", "dev"],
         &["sandbox", "run", "--json", "true"],
         &["completions", "bash", "--json"],
     ] {
