@@ -6,6 +6,7 @@ mod examples;
 mod finding;
 mod json;
 mod processes;
+mod recording;
 mod scripts;
 mod top;
 
