@@ -29,7 +29,9 @@ fn script(shell: &str) -> String {
 #[needs(program = "bash")]
 #[test]
 fn bash_completes_commands_and_flags() {
-    let ask = "COMP_WORDS=(toolhost logs --fo); COMP_CWORD=2; _toolhost toolhost --fo logs; echo \"${COMPREPLY[@]}\"";
+    // The help of this command lists no flag --workspace.
+    let ask = "for flag in --fo --w; do COMP_WORDS=(toolhost logs $flag); COMP_CWORD=2; _toolhost toolhost $flag logs; \
+               echo \"[${COMPREPLY[@]}]\"; done";
     let mut child = Command::new("bash")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -43,7 +45,7 @@ fn bash_completes_commands_and_flags() {
         .write_all(all.as_bytes())
         .unwrap();
     let output = child.wait_with_output().unwrap();
-    assert_eq!(text(&output.stdout), "--follow\n");
+    assert_eq!(text(&output.stdout), "[--follow]\n[]\n");
 }
 
 /// This shell completes what is typed at a terminal, and nothing else.
@@ -76,7 +78,8 @@ fn fish_completes_commands_and_flags() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("toolhost.fish");
     std::fs::write(&file, script("fish")).unwrap();
-    let ask = "source toolhost.fish; complete --do-complete 'toolhost att'; complete --do-complete 'toolhost logs --fo'";
+    let ask = "source toolhost.fish; complete --do-complete 'toolhost att'; complete --do-complete 'toolhost logs --fo'; \
+               complete --do-complete 'toolhost logs --w'";
     let output = Command::new("fish")
         .args(["--no-config", "-c", ask])
         .env("HOME", home.path())
