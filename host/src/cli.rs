@@ -41,6 +41,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
+use serde_json::Value;
 use toolhost_plugin::{COMPILER, run_compiler};
 use toolhost_service::processes::Prepared;
 use toolhost_service::{agent, block_on, finish, logging, name_process, protect};
@@ -95,6 +96,14 @@ impl Common {
         let files = self.configuration.iter().flat_map(Config::private_files);
         self.private_directories().chain(files).collect()
     }
+
+    /// Prints a text for people or, with `--json`, the object that says the same.
+    fn report(&self, text: &str, object: &Value) -> anyhow::Result<()> {
+        match self.json {
+            true => print(&object.to_string()),
+            false => print(text),
+        }
+    }
 }
 
 impl Deref for Common {
@@ -133,7 +142,7 @@ enum Command {
     /// Send a signal to a process, and to everything that it started
     ///
     /// Prints the id of each process that got it. Asks the server that uses the state directory, or that of --server. Exit codes: 0 if
-    /// all got it, 2 if there is no such process, for bad usage, or if no server answers.
+    /// all got it, 1 if one had ended, 2 if there is no such process, for bad usage, or if no server answers.
     Kill(kill::Options),
     /// Cancel a call that runs, and say what ended with it
     ///
@@ -193,7 +202,7 @@ enum Command {
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
-    /// only the hash.
+    /// only the hash. With --json, standard output has both.
     Token(token::Options),
     /// Print the completions of the command line for a shell
     Completions(completions::Options),
@@ -297,7 +306,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,
-            Command::Token(options) => token::run(&options),
+            Command::Token(options) => token::run(common, &options),
         }
     })
 }

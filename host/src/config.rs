@@ -39,7 +39,7 @@ mod watch;
 mod workspaces;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -270,6 +270,15 @@ impl Config {
     /// Returns the settings of the file, without plugins and tokens: defaults for the flags of the command line.
     pub fn settings(&self) -> &toml::Table {
         &self.settings
+    }
+
+    /// Returns the names of the settings that differ from those of another configuration.
+    pub fn changed_settings(&self, other: &Self) -> Vec<String> {
+        let keys: BTreeSet<_> = self.settings.keys().chain(other.settings.keys()).collect();
+        let changed = keys
+            .into_iter()
+            .filter(|key| self.settings.get(*key) != other.settings.get(*key));
+        changed.cloned().collect()
     }
 
     /// Returns a problem for each tool that a token names and that is not among the offered tools.

@@ -87,6 +87,18 @@ impl Author {
         stdout.to_owned()
     }
 
+    /// Runs the program, and returns the object that it prints.
+    fn object(&self, arguments: &[&str]) -> Value {
+        json_of(
+            &self
+                .command()
+                .args(arguments)
+                .arg("--json")
+                .output()
+                .unwrap(),
+        )
+    }
+
     /// Replaces a text in a file.
     fn edits(&self, file: &str, from: &str, to: &str) {
         let path = self.path(file);
@@ -114,6 +126,13 @@ fn a_plugin_in_rust_from_an_empty_folder_to_a_call() {
     let tested = author.succeeds(&["plugin", "test", "word_count", "--no-build"]);
     assert_eq!(tested, CASES);
     let component = "word_count/build/word_count.wasm";
+    let built = author.object(&["plugin", "build", "word_count", "--debug"]);
+    let size = author.path(component).metadata().unwrap().len();
+    assert_eq!(
+        (&built["file"], &built["size"]),
+        (&json!(component), &json!(size))
+    );
+    assert!(built["imports"]["wasi"].is_array(), "{built}");
     let checked = author.succeeds(&["plugin", "check", component]);
     assert!(
         checked.contains("it fits the world plugin and lists 1 tool"),
@@ -137,6 +156,18 @@ fn a_plugin_in_rust_from_an_empty_folder_to_a_call() {
     author.edits("word_count/cases.json", "\"words\": 2", "\"words\": 3");
     let (code, failed) = author.run(&["plugin", "test", "word_count", "--no-build", "--cases"]);
     assert_eq!(code, 1, "{failed}");
+    let test = ["plugin", "test", "word_count", "--no-build", "--cases"];
+    assert_eq!(
+        author.object(&test),
+        json!({
+            "passed": false, "language_tests_passed": null,
+            "cases": [
+                { "name": "two words", "passed": false, "expected": "{\"words\":3}", "got": "{\"words\":2}", "cause": [] },
+                { "name": "no words", "passed": true },
+                { "name": "no text", "passed": true },
+            ],
+        })
+    );
     assert!(
         failed.contains(
             "FAILED  two words\n          expected  {\"words\":3}\n          got       {\"words\":2}\n"

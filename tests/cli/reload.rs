@@ -59,6 +59,46 @@ async fn a_server_reads_its_files_again_and_ends_nothing() {
     }
 }
 
+#[tokio::test]
+async fn health_says_what_is_wrong_with_the_configuration_now() {
+    let workspace = tempfile::tempdir().unwrap();
+    let path = workspace.path().join("toolhost.toml");
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    write("keep_arguments = true\n");
+    let mut command = server(workspace.path());
+    command.env("TOOLHOST_TOKEN", TOKEN);
+    command.arg("--config").arg(&path);
+    let serving = Serving::start(command);
+    for (text, status, said) in [
+        ("keep_arguments = true\n", "ok", "toolhost.toml"),
+        (
+            "durability = 'power'\n",
+            "warning",
+            "durability, keep_arguments",
+        ),
+        (
+            "keep_arguments = 7\n",
+            "error",
+            "line 1, column 1: keep_arguments",
+        ),
+        (
+            "[tokens.a]\nfile = 'none'\nscopes = ['read']\n",
+            "error",
+            "tokens.a.file",
+        ),
+        ("keep_arguments = true\n", "ok", "toolhost.toml"),
+    ] {
+        write(text);
+        let request = serving.request(reqwest::Method::GET, "/v1/health");
+        let health: Value = request.send().await.unwrap().json().await.unwrap();
+        let mut checks = health["checks"].as_array().unwrap().iter();
+        let check = checks.find(|check| check["name"] == "configuration");
+        let check = check.unwrap_or_else(|| panic!("{health}"));
+        assert_eq!(check["status"], status, "{check}");
+        assert!(check["text"].as_str().unwrap().contains(said), "{check}");
+    }
+}
+
 /// What `logrotate` does: the file gets another name, and the server a signal.
 #[tokio::test]
 async fn the_audit_trail_goes_on_in_a_new_file() {

@@ -4,7 +4,9 @@ mod attach;
 mod calling;
 mod examples;
 mod finding;
+mod json;
 mod processes;
+mod recording;
 mod scripts;
 mod top;
 

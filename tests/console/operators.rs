@@ -149,3 +149,23 @@ async fn operators_see_health_and_others_nothing_of_all_this() {
     let (_, page) = get(&server, TOKEN, "/v1/audit").await;
     assert_eq!(page, json!({ "recorded": false, "lines": [] }));
 }
+
+#[test]
+fn every_event_of_the_trail_can_be_chosen() {
+    let documented = include_str!("../../docs/observability.md");
+    let (_, table) = documented.split_once("| event | fields |\n").unwrap();
+    let rows = table
+        .lines()
+        .skip(1)
+        .map_while(|line| line.strip_prefix('|'));
+    let events: Vec<_> = rows
+        .flat_map(|row| row.split('|').next().unwrap().split('`').skip(1).step_by(2))
+        .collect();
+    assert!(events.len() > 25, "{events:?}");
+    let view = include_str!("../../host/console/page/views/audit.js");
+    let (_, offered) = view.split_once("const EVENTS = [").unwrap();
+    let (offered, _) = offered.split_once("];").unwrap();
+    for event in events {
+        assert!(offered.contains(&format!("\"{event}\"")), "{event}");
+    }
+}

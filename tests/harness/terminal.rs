@@ -148,6 +148,18 @@ impl Terminal {
         })
     }
 
+    /// Returns the lines of the screen, each with whether it begins with an inverse character.
+    pub(crate) fn drawn(&self) -> Vec<(String, bool)> {
+        let state = self.shown.state.lock().unwrap();
+        let screen = state.parser.screen();
+        let rows = screen.rows(0, screen.size().1).zip(0..);
+        let rows = rows.map(|(text, row)| {
+            let first = screen.cell(row, 0);
+            (text, first.is_some_and(vt100::Cell::inverse))
+        });
+        rows.collect()
+    }
+
     /// Waits for the end of the program, and returns how it ended, the screen, and everything that it wrote.
     pub(crate) async fn ended(mut self) -> (ExitStatus, String, String) {
         let status = super::until("the program ends", || self.child.try_wait().unwrap()).await;

@@ -76,6 +76,12 @@ async fn calls_of_a_chat_are_listed_newest_first() {
     assert!(ended["reply_bytes"].as_u64().unwrap() > 50);
     assert!(ended["ended_at_unix_ms"].as_u64() >= ended["began_at_unix_ms"].as_u64());
     assert_eq!(ended["token"], "token");
+    let (_, reply) = get(&server, "/v1/chats/a/calls/4").await;
+    assert!(reply["guest_ms"].is_u64(), "{reply}");
+    for time in ["queued_ms", "guest_ms"] {
+        assert_eq!(ended[time], reply[time], "{time}");
+        assert!(runs.get(time).is_none(), "{runs}");
+    }
     let began = ended["began_at_unix_ms"].as_u64().unwrap();
     for (filter, expected) in [
         ("state=running", &["runs"][..]),

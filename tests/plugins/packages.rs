@@ -277,6 +277,51 @@ fn a_signature_is_asked_for() {
     assert!(error.contains("no public key of minisign"), "{error}");
 }
 
+#[needs(program = "docker-registry", program = "minisign")]
+#[test]
+fn each_step_prints_an_object() {
+    let home = Home::new();
+    let registry = Registry::start(home.0.path(), false);
+    let reference = format!("oci://{}/acme/greeter:1", registry.address);
+    let (key, other) = (home.key("key"), home.key("other"));
+    let object = |arguments: &[&str]| -> Value {
+        let output = home.run(&[&["plugin"], arguments, &["--json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let pushed = home.publish("1.0.0", "first", Some("key"), &reference);
+    let (pinned, _) = pushed.split_once(", with its signature").unwrap();
+    let file = "plugin/build/greeter-1.0.0.wasm";
+    let packed = object(&["pack", "plugin"]);
+    let size = home.path(file).metadata().unwrap().len();
+    assert_eq!(
+        (&packed["file"], &packed["size"]),
+        (&json!(file), &json!(size))
+    );
+    let sha256 = &packed["sha256"];
+    assert_eq!(sha256.as_str().unwrap().len(), 64);
+
+    let pushed = object(&["push", file, &reference]);
+    assert_eq!(pushed, json!({ "reference": pinned, "is_signed": true }));
+    let pulled = object(&["pull", &reference, "-o", "pulled.wasm"]);
+    let expected = json!({ "file": "pulled.wasm", "reference": pinned, "sha256": sha256 });
+    assert_eq!(pulled, expected);
+    let verified = object(&["verify", "pulled.wasm", "--signed-by", &key]);
+    assert_eq!(
+        (&verified["file"], &verified["is_valid"]),
+        (&json!("pulled.wasm"), &json!(true))
+    );
+    assert!(verified["comment"].is_string(), "{verified}");
+    let refused = object(&["verify", "pulled.wasm", "--signed-by", &other]);
+    assert_eq!(refused, json!({ "file": "pulled.wasm", "is_valid": false }));
+
+    home.configure(&reference, "");
+    for is_new in [true, false] {
+        let pulled = object(&["pull", "--config", "toolhost.toml"]);
+        let expected = json!({ "plugin": "greeter", "reference": pinned, "is_new": is_new });
+        assert_eq!(pulled, expected);
+    }
+}
+
 #[needs(program = "docker-registry")]
 #[test]
 fn a_registry_that_refuses_says_so() {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, ValueEnum};
 use clap_complete::{Shell as Generator, generate};
 
 use super::{configuration, output};
@@ -36,12 +36,23 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
         Shell::Fish => Generator::Fish,
     };
     let mut script = Vec::new();
-    generate(
-        generator,
-        &mut configuration::command(),
-        "toolhost",
-        &mut script,
-    );
+    let mut command = listed(&configuration::command());
+    generate(generator, &mut command, "toolhost", &mut script);
     output::write(&script)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns a command with the flags that its help lists. The generators offer hidden flags as well.
+fn listed(command: &Command) -> Command {
+    let args = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    // clap takes no other names, and this process ends with its script.
+    Command::default()
+        .name(&*command.get_name().to_owned().leak())
+        .about(command.get_about().cloned().unwrap_or_default())
+        .disable_help_flag(true)
+        .disable_help_subcommand(true)
+        .disable_version_flag(true)
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(args.map(|arg| arg.clone().global(false)))
+        .subcommands(command.get_subcommands().map(listed))
 }

@@ -1,6 +1,6 @@
 //! `toolhost config`: finding all problems of a configuration file at once.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -8,6 +8,7 @@ use clap::{Args, Subcommand};
 
 use super::{Common, configuration, print};
 use crate::config::{Config, ConfigError, Problem};
+use serde_json::json;
 use toolhost_core::PluginSet;
 
 #[derive(Debug, Args)]
@@ -22,7 +23,7 @@ enum Command {
     ///
     /// Every problem is named with its line, its key, and what to do. All commands check the file itself before they begin; this
     /// one also looks for the files and variables that it names, loads its plugins, and compares the tools that tokens name with
-    /// those that there are. Exit codes: 0 if nothing is wrong, 2 otherwise.
+    /// those that there are. With --json, standard output has the problems as well. Exit codes: 0 if nothing is wrong, 2 otherwise.
     Check(Check),
 }
 
@@ -36,23 +37,48 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     let Command::Check(Check { file }) = options.command;
     let path = file.or_else(|| configuration::path(common.config.as_deref()));
     let path = path.context("there is no configuration to check: name a file")?;
-    let config = configuration::read(&path)?;
-    let problems = problems(&configuration::with_locations(common, &config), &config).await?;
-    if !problems.is_empty() {
-        return Err(config.invalid(problems).into());
+    let checked = check(common, &path).await;
+    let found = match &checked {
+        Ok(()) => &[][..],
+        Err(error) => match error.downcast_ref() {
+            Some(ConfigError::Invalid { problems, .. }) => problems,
+            _ => return checked.map(|()| ExitCode::SUCCESS),
+        },
+    };
+    if common.json {
+        print(&json!({ "file": path.to_string_lossy(), "problems": found }).to_string())?;
     }
-    print(&format!("{}: nothing is wrong", path.display()))?;
+    checked?;
+    if !common.json {
+        print(&format!("{}: nothing is wrong", path.display()))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns all problems of a configuration beyond the file itself: of the files, variables, plugins and tools that it names.
-pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
+/// Fails with everything that is wrong in a file.
+async fn check(common: &Common, path: &Path) -> anyhow::Result<()> {
+    let config = configuration::read(path)?;
+    let problems = problems(&configuration::with_locations(common, &config), &config).await?;
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(config.invalid(problems).into()),
+    }
+}
+
+/// Returns the problems of the files and variables that a configuration names.
+pub(super) fn unreadable(config: &Config) -> Result<Vec<Problem>, ConfigError> {
     let mut problems = configuration::missing(config);
     problems.extend(config.missing());
     match super::config_tokens::configured(config) {
         Err(ConfigError::Invalid { problems: more, .. }) => problems.extend(more),
         other => _ = other?,
     }
+    Ok(problems)
+}
+
+/// Returns all problems of a configuration beyond the file itself: of the files, variables, plugins and tools that it names.
+pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
+    let mut problems = unreadable(config)?;
     // Leave out plugins that cannot be looked up: `missing` has reported them.
     let set = config.plugins().unwrap_or_default();
     let set = PluginSet {

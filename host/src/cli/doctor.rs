@@ -13,6 +13,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, config, print};
+use crate::config::Problem;
 pub(super) use of_server::of_server;
 use toolhost_service::SETUP_FAILED;
 use toolhost_service::errors;
@@ -118,24 +119,35 @@ pub(super) async fn run(
 
 /// Checks the configuration and everything that it names.
 async fn configuration(common: &Common) -> Check {
-    const NAME: &str = "configuration";
     let Some(config) = &common.configuration else {
-        return Check::ok(NAME, "there is no file: everything has its default");
+        return Check::ok(
+            CONFIGURATION,
+            "there is no file: everything has its default",
+        );
     };
-    let path = config.path().unwrap_or_else(|| Path::new("")).display();
+    let path = config.path().unwrap_or_else(|| Path::new(""));
     let problems = match config::problems(common, config).await {
         Ok(problems) => problems,
         Err(error) => {
             let advice = "see the other checks";
-            return Check::warning(NAME, errors::full_text(&error), advice);
+            return Check::warning(CONFIGURATION, errors::full_text(&error), advice);
         }
     };
     if problems.is_empty() {
-        return Check::ok(NAME, path.to_string());
+        return Check::ok(CONFIGURATION, path.display().to_string());
     }
+    refused(path, &problems)
+}
+
+/// The name of the check of the configuration file.
+const CONFIGURATION: &str = "configuration";
+
+/// Makes the check of a file with problems.
+fn refused(path: &Path, problems: &[Problem]) -> Check {
     let problems: Vec<_> = problems.iter().map(ToString::to_string).collect();
+    let path = path.display();
     Check::failed(
-        NAME,
+        CONFIGURATION,
         format!("{path}: {}", problems.join("; ")),
         format!("correct it, and look again with `toolhost config check {path}`"),
     )

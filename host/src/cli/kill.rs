@@ -6,7 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
-use super::{Common, print, remote};
+use super::{Common, exit_code, print, remote};
+use toolhost_plugin::shown;
+use toolhost_service::stderr;
 use toolhost_state::id::ChatId;
 
 /// Command lines to copy.
@@ -80,7 +82,16 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
                 .process,
         );
     }
+    let mut all_got_it = true;
     for process in found {
+        if !process.is_live() {
+            all_got_it = false;
+            let (id, status) = (shown(&process.id), super::ps::status(&process));
+            stderr::line(format_args!(
+                "toolhost: the process {id} has ended: {status}"
+            ));
+            continue;
+        }
         let chat = process.chat()?;
         let stood = server
             .signal(&chat, &process.id, options.signal, grace)
@@ -96,7 +107,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
             false => print(&process.id)?,
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(exit_code(all_got_it))
 }
 
 #[cfg(test)]

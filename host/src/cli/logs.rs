@@ -75,8 +75,13 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
             }
             Ok(None) => break,
             Err(error) => {
+                let instead = if options.tail.is_some() {
+                    " instead of --tail"
+                } else {
+                    ""
+                };
                 stderr::line(format_args!(
-                    "toolhost: go on with `toolhost logs --follow --since {} {id}`",
+                    "toolhost: to go on, run the same command with --since {}{instead}",
                     follower.cursor()
                 ));
                 return Err(error);

@@ -173,17 +173,17 @@ pub(super) async fn run(
         Command::Attack(options) => attack::run(common, options, prepared).await,
         Command::Check(options) => check::run(common, options, prepared).await,
         Command::List(options) => list::run(common, &options).await,
-        Command::New(options) => new::run(options),
-        Command::Build(options) => build::run(&options).await,
+        Command::New(options) => new::run(common, options),
+        Command::Build(options) => build::run(common, &options).await,
         Command::Test(options) => test::run(common, options, prepared).await,
         Command::Dev(options) => dev::run(common, *options, prepared).await,
         Command::Run(options) => run::run(common, *options, prepared).await,
-        Command::Pack(options) => package::pack::run(&options),
-        Command::Push(options) => package::push::run(&options).await,
+        Command::Pack(options) => package::pack::run(common, &options),
+        Command::Push(options) => package::push::run(common, &options).await,
         Command::Pull(options) => package::pull::run(common, options).await,
-        Command::Verify(options) => package::verify::run(&options),
+        Command::Verify(options) => package::verify::run(common, &options),
         Command::Diff(options) => package::diff::run(common, &options).await,
-        Command::Wit(options) => wit::run(&options),
+        Command::Wit(options) => wit::run(common, &options),
     }
 }
 

@@ -102,7 +102,9 @@ pub(super) async fn run(
     let mut watcher = None;
     let policy = options.host.processes.sandbox()?;
     let (spawner, state) = (prepared.spawner.clone(), common.state_dir());
-    let checks = move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref());
+    let config = common.configuration.clone();
+    let checks =
+        move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref(), config.as_ref());
     let start = async || {
         let events = events::Limits {
             readers: 2 * usize::from(options.event_readers),

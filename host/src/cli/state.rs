@@ -71,11 +71,11 @@ enum Command {
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
     let place = Place::open(common)?;
     match options.command {
-        Command::Check => upkeep::check(place).await,
+        Command::Check => upkeep::check(common, place).await,
         Command::Export { file } => upkeep::export(place, file).await,
-        Command::Compact => upkeep::compact(place).await,
-        Command::Backup { file } => upkeep::backup(place, file).await,
-        Command::Recover => recover::recover(place).await,
+        Command::Compact => upkeep::compact(common, place).await,
+        Command::Backup { file } => upkeep::backup(common, place, file).await,
+        Command::Recover => recover::recover(common, place).await,
     }
 }
 

@@ -88,7 +88,7 @@ pub(super) fn cut(text: &str, width: usize) -> String {
 }
 
 /// Fills a text up with spaces.
-fn padded(text: &str, width: usize) -> String {
+pub(super) fn padded(text: &str, width: usize) -> String {
     let missing = width.saturating_sub(text.width());
     format!("{text}{:missing$}", "")
 }

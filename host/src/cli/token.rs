@@ -4,8 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use serde_json::json;
 
-use super::print;
+use super::{Common, print};
 use crate::config::{InvalidTokenName, check_token_name};
 use toolhost_http::access::{Scope, Token};
 use toolhost_service::stderr;
@@ -18,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   toolhost token support > support.token
   toolhost token monitor --scope read
+  toolhost token deploy --json
   toolhost token support --chats support- --tool execute --tool process_output";
 
 /// A token for the configuration.
@@ -47,8 +49,9 @@ fn name(text: &str) -> Result<String, InvalidTokenName> {
     Ok(text.to_owned())
 }
 
-/// Prints a new token to standard output, and the section of the configuration that makes it valid to standard error.
-pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+/// Prints a new token to standard output, and the section of the configuration that makes it valid to standard error; or both as an
+/// object.
+pub(super) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let unbounded = [Scope::Agent, Scope::Admin].into_iter();
     let mut unbounded = unbounded.filter(|scope| options.scope.contains(scope));
     if let Some(scope) = unbounded.next()
@@ -61,11 +64,21 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     }
     let text = generate()?;
     let token = Token::new(&text).context("the new token cannot be used")?;
-    print(&text)?;
-    stderr::line(section(options, &token));
+    let section = section(options, &token);
+    if common.json {
+        let sha256 = hexadecimal(token.sha256());
+        let object = json!({ "name": options.name, "token": text, "sha256": sha256, "configuration": section });
+        print(&object.to_string())?;
+    } else {
+        print(&text)?;
+        stderr::line(format_args!(
+            "# Add this to toolhost.toml; the token itself is on standard output and nowhere else.\n{section}"
+        ));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// Returns the section of the configuration that makes a token valid.
 fn section(options: &Options, token: &Token) -> String {
     // A JSON string is a valid TOML string.
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
@@ -75,8 +88,7 @@ fn section(options: &Options, token: &Token) -> String {
     };
     let scopes = list(&mut options.scope.iter().map(|scope| scope.name()));
     let mut section = format!(
-        "# Add this to toolhost.toml; the token itself is on standard output and nowhere else.\n\
-         [tokens.{}]\nsha256 = \"{}\"\nscopes = {scopes}",
+        "[tokens.{}]\nsha256 = \"{}\"\nscopes = {scopes}",
         options.name,
         hexadecimal(token.sha256()),
     );

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::Serialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toolhost_view::hidden;
 
 /// One problem.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// Where it is; `None`: nowhere in the file.
+    #[serde(flatten)]
     pub place: Option<Position>,
     /// The key, such as `plugins.weather.limits.memory`; empty if it is about the whole file.
     pub key: String,
@@ -19,7 +21,7 @@ pub struct Problem {
 }
 
 /// A line and a column, both counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Position {
     /// The line.
     pub line: usize,

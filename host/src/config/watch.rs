@@ -1,6 +1,5 @@
 //! Following a configuration while the host runs: changes on disk are applied to the host.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_json::json;
@@ -95,12 +94,7 @@ impl Following {
 
     /// Follows this configuration from now on.
     fn replace(&mut self, config: Config) {
-        let (old, new) = (self.config.settings(), config.settings());
-        let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-        let changed = keys
-            .into_iter()
-            .filter(|key| old.get(*key) != new.get(*key));
-        let changed: Vec<_> = changed.cloned().collect();
+        let changed = config.changed_settings(&self.config);
         if let (false, Some(file)) = (changed.is_empty(), config.path()) {
             tracing::warn!(
                 settings = changed.join(", "),

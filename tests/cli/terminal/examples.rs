@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 
 /// The commands whose examples run here; the workspaces of an example need a repository in the network.
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "ps",
     "logs",
     "attach",
@@ -16,6 +16,8 @@ const COMMANDS: [&str; 12] = [
     "calls",
     "show",
     "call",
+    "tools",
+    "token",
     "completions",
     "man",
 ];

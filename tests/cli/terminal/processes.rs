@@ -110,6 +110,29 @@ async fn output_is_printed_as_it_was_written() {
     );
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_whose_server_is_gone_can_go_on() {
+    let mut site = Site::new();
+    let id = site
+        .process("a", "echo one; echo two; exec sleep 1000")
+        .await;
+    site.until_written(&id, 8).await;
+    let following = site
+        .command(&["logs", "--follow", "--tail", "1", &id])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut following = Following::new(following);
+    following.until(b"two\n").await;
+    let mut stderr = following.child.stderr.take().unwrap();
+    site.serving.child.kill().unwrap();
+    assert_eq!(following.ended().await.0, Some(2));
+    let mut told = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut told).unwrap();
+    assert!(told.contains("with --since 8 instead of --tail"), "{told}");
+}
+
 /// The output of a program as it comes.
 struct Following {
     child: Child,
@@ -178,6 +201,13 @@ async fn a_process_is_signalled_by_the_beginning_of_its_id() {
         assert_eq!(site.said(&["logs", "-f", id]), "");
     }
     assert_eq!(site.said(&["ps", "-q"]), "");
+    // The others get it though one has ended.
+    let last = site.process("a", "exec sleep 1000").await;
+    let killed = site.run(&["kill", &all[0], &last]);
+    assert_eq!(killed.status.code(), Some(1));
+    assert_eq!(text(&killed.stdout), format!("{last}\n"));
+    let told = format!("the process {} has ended: exited (SIGKILL)", all[0]);
+    assert!(text(&killed.stderr).contains(&told), "{killed:?}");
     for (arguments, told) in [
         (&["kill", "zzz"][..], "there is no process"),
         (&["kill", "--signal", "STOP", "x"], "a signal is one of"),

@@ -67,6 +67,23 @@ async fn keys_and_signals_end_it() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_line_keeps_its_last_character() {
+    let site = Site::new();
+    let long = format!("exec sleep 1000 # {}", "x".repeat(200));
+    site.process("z", &long).await;
+    let mut terminal = Terminal::start(&site.command(&["top"]), 60, 8);
+    terminal.until_shown("q quit");
+    terminal.press("q");
+    let (status, _, bytes) = terminal.ended().await;
+    assert_eq!(status.code(), Some(0));
+    // To clear the rest of a full line would clear its last character.
+    assert!(
+        bytes.contains('…') && !bytes.contains("…\u{1b}[K"),
+        "{bytes}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_pipe_gets_a_table_once_or_lines_of_json() {
     let site = Site::new();
     let id = site.process("z", "exec sleep 1000").await;

@@ -113,6 +113,21 @@ impl Outcome {
         self.result.as_ref().map_or(true, |reply| reply.is_error)
     }
 
+    /// Returns how long a call waited, and the CPU time of its tool, both in milliseconds, from the end of its serialized outcome; `None`
+    /// for what that does not say.
+    pub fn times(end: &[u8]) -> (Option<u64>, Option<u64>) {
+        let text = String::from_utf8_lossy(end);
+        // These are the last fields.
+        let fields = text.rsplit_once(r#","queued_ms":"#);
+        let Some(fields) = fields.and_then(|(_, fields)| fields.strip_suffix('}')) else {
+            return (None, None);
+        };
+        match fields.split_once(r#","guest_ms":"#) {
+            Some((queued, guest)) => (queued.parse().ok(), guest.parse().ok()),
+            None => (fields.parse().ok(), None),
+        }
+    }
+
     /// Returns about how many bytes the outcome holds.
     pub fn size(&self) -> usize {
         const OVERHEAD: usize = 512;
@@ -278,6 +293,30 @@ mod tests {
             ..outcome(Err(ToolError::new(ErrorKind::Cancelled, "x")))
         };
         assert_eq!(cancelled.state(), State::Cancelled);
+    }
+
+    #[test]
+    fn the_times_are_read_from_the_end() {
+        let times = |outcome: &Outcome| {
+            let text = serde_json::to_string(outcome).unwrap();
+            Outcome::times(&text.as_bytes()[text.len() - 80..])
+        };
+        let json = RawValue::from_string(r#"{"queued_ms":7,"guest_ms":8}"#.into()).unwrap();
+        let reply = Reply {
+            content: vec![Content::Json { json }],
+            is_error: false,
+        };
+        let mut outcome = outcome(Ok(reply));
+        outcome.processes.clear();
+        assert_eq!(times(&outcome), (Some(0), None));
+        outcome.queued = Duration::from_millis(3);
+        outcome.guest_time = Some(Duration::ZERO);
+        assert_eq!(times(&outcome), (Some(3), Some(0)));
+        outcome.queued = Duration::MAX;
+        outcome.guest_time = Some(Duration::MAX);
+        assert_eq!(times(&outcome), (Some(u64::MAX), Some(u64::MAX)));
+        assert_eq!(Outcome::times("é".as_bytes()), (None, None));
+        assert_eq!(Outcome::times(br#""queued_ms":x}"#), (None, None));
     }
 
     #[test]

@@ -8,8 +8,7 @@ const SETTLE = 300;
 
 /**
  * @typedef {{chat: string, id: string, tool: string, state: string, success?: boolean, token?: string, began_at_unix_ms: number,
- *   ended_at_unix_ms?: number, progress?: {done: number, total?: number, message?: string}, duration_ms?: number,
- *   guest_ms?: number}} Call
+ *   ended_at_unix_ms?: number, progress?: {done: number, total?: number, message?: string}, guest_ms?: number}} Call
  * @typedef {{id: string, call?: string, command: string, workdir: string, background: boolean, status: string, exit_code?: number,
  *   signal?: string, cause?: string, reason?: string, started_at_unix: number, exited_at_unix?: number, total_bytes: number}} Process
  * @typedef {{offset: number, length: number, text?: string, base64?: string}} Piece

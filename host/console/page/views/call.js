@@ -22,7 +22,7 @@ const outcomeKind = ({ state, success }) => (state === "finished" && success ===
 export function CallCard({ call, follower, open, mayEnd, wanted, toggle }) {
   const item = useRef(/** @type {HTMLElement | null} */ (null));
   const processes = follower.processesOf(call.id);
-  const took = call.ended_at_unix_ms && (call.duration_ms ?? call.ended_at_unix_ms - call.began_at_unix_ms);
+  const took = call.ended_at_unix_ms && call.ended_at_unix_ms - call.began_at_unix_ms;
   useEffect(() => {
     if (wanted) item.current?.scrollIntoView({ block: "start" });
   }, [wanted]);
@@ -39,6 +39,7 @@ export function CallCard({ call, follower, open, mayEnd, wanted, toggle }) {
       <span class="call-facts">
         ${call.token && html`<span class="by">by ${line(call.token, 40)}</span>`}
         <span class="by"><${Moment} at=${call.began_at_unix_ms} /></span>
+        ${call.guest_ms !== undefined && html`<span class="by">guest ${durationText(call.guest_ms)}</span>`}
         <span class="took">${isLive(call) ? html`<${Since} at=${call.began_at_unix_ms} />` : durationText(took || undefined)}</span>
         ${isLive(call) && mayEnd && html`<button type="button" class="small" onClick=${() => cancelCall({ ...call, processes: commands })}>Cancel</button>`}
       </span>

@@ -72,6 +72,8 @@ mod tests {
             token: None,
             began_at_unix_ms: 1_700_000_000_000,
             ended_at_unix_ms: Some(1_700_000_001_234),
+            queued_ms: Some(0),
+            guest_ms: Some(3),
             arguments_bytes: None,
             reply_bytes: Some(1),
         }

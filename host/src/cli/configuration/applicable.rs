@@ -12,63 +12,7 @@ use crate::config::Config;
 use toolhost_service::audit_options;
 use toolhost_service::{files, processes};
 
-/// Global flags, each with the subcommands whose help leaves it out.
-const UNLISTED: [(&str, &[&str]); 6] = [
-    (
-        "workspace",
-        &[
-            "ps",
-            "logs",
-            "attach",
-            "kill",
-            "cancel",
-            "top",
-            "chats",
-            "calls",
-            "show",
-            "workspaces",
-            "state",
-            "tools",
-            "token",
-            "plugin",
-            "config",
-            "completions",
-            "man",
-        ],
-    ),
-    ("state_dir", &["token", "completions", "man"]),
-    ("config", &["token", "completions", "man"]),
-    ("log", &["token", "config", "completions", "man"]),
-    ("log_format", &["token", "config", "completions", "man"]),
-    ("guest_memory", &["agent"]),
-];
-
-/// The flag that asks for JSON.
-const JSON: &str = "json";
-
-/// Commands that print nothing as JSON, or nothing else.
-const WITHOUT_JSON: [&[&str]; 18] = [
-    &["serve"],
-    &["mcp"],
-    &["agent"],
-    &["token"],
-    &["completions"],
-    &["man"],
-    &["config"],
-    &["state"],
-    &["sandbox", "run"],
-    &["plugin", "new"],
-    &["plugin", "build"],
-    &["plugin", "test"],
-    &["plugin", "dev"],
-    &["plugin", "pack"],
-    &["plugin", "push"],
-    &["plugin", "pull"],
-    &["plugin", "verify"],
-    &["plugin", "wit"],
-];
-
-/// Commands that find the server of the state directory without `--server`.
+/// Commands that find the server of the state directory without `--server`. They use no workspace of this machine.
 const FINDERS: [&str; 10] = [
     "ps",
     "logs",
@@ -82,10 +26,35 @@ const FINDERS: [&str; 10] = [
     "workspaces",
 ];
 
+/// Other commands, each with the global flags that its help and that of the commands below it leaves out. With `json` among them,
+/// the command prints nothing as JSON, or nothing else, and refuses that flag.
+const UNLISTED: [(&[&str], &[&str]); 14] = [
+    (&["serve"], &[JSON]),
+    (&["mcp"], &[JSON]),
+    (&["agent"], &[JSON]),
+    (&["sandbox", "run"], &[JSON]),
+    (&["plugin"], &["workspace"]),
+    (&["plugin", "dev"], &[JSON]),
+    (&["state"], &["workspace"]),
+    (&["tools"], &["workspace"]),
+    (&["config"], &["workspace", "log", "log_format"]),
+    (&["token"], &OF_FILES),
+    (&["completions"], &OF_FILES),
+    (&["completions"], &[JSON]),
+    (&["man"], &OF_FILES),
+    (&["man"], &[JSON]),
+];
+
+/// The flags that are about files of a host, and its log.
+const OF_FILES: [&str; 5] = ["workspace", "state_dir", "config", "log", "log_format"];
+
+/// The flag that asks for JSON.
+const JSON: &str = "json";
+
 /// Global flags that a command lists although the help of the commands around it leaves them out.
-const LISTED: [(&str, &[&str]); 2] = [
-    ("workspace", &["plugin", "dev"]),
-    ("workspace", &["plugin", "run"]),
+const LISTED: [(&[&str], &[&str]); 2] = [
+    (&["plugin", "dev"], &["workspace"]),
+    (&["plugin", "run"], &["workspace"]),
 ];
 
 /// The flag that names a running server.
@@ -101,24 +70,13 @@ pub(super) fn command() -> Command {
     let mut command = Arguments::command();
     // Only after this call do subcommands have the global flags.
     command.build();
-    for (flag, names) in UNLISTED {
-        let below = command.get_subcommands_mut();
-        for below in below.filter(|below| names.contains(&below.get_name())) {
-            hide(below, flag);
-        }
-    }
-    for (flag, path) in LISTED {
+    let finders = FINDERS.iter().map(std::slice::from_ref);
+    let finders = finders.map(|path| (path, &["workspace"][..]));
+    let unlisted = finders.chain(UNLISTED).map(|row| (row, true));
+    let listed = LISTED.into_iter().map(|row| (row, false));
+    for ((path, flags), hidden) in unlisted.chain(listed) {
         if let Some(command) = below(&mut command, path) {
-            let shown = |arg: Arg| match arg.get_id() == flag {
-                true => arg.hide(false),
-                false => arg,
-            };
-            *command = std::mem::take(command).mut_args(shown);
-        }
-    }
-    for path in WITHOUT_JSON {
-        if let Some(command) = below(&mut command, path) {
-            hide(command, JSON);
+            hide(command, flags, hidden);
         }
     }
     command
@@ -132,14 +90,15 @@ fn below<'c>(command: &'c mut Command, path: &[&str]) -> Option<&'c mut Command>
     }
 }
 
-fn hide(command: &mut Command, flag: &str) {
-    let hidden = |arg: Arg| match arg.get_id() == flag {
-        true => arg.hide(true),
+/// Hides flags from the help of a command and of those below it, or shows them there.
+fn hide(command: &mut Command, flags: &[&str], hidden: bool) {
+    let changed = |arg: Arg| match flags.contains(&arg.get_id().as_str()) {
+        true => arg.hide(hidden),
         false => arg,
     };
-    *command = std::mem::take(command).mut_args(hidden);
+    *command = std::mem::take(command).mut_args(changed);
     for below in command.get_subcommands_mut() {
-        hide(below, flag);
+        hide(below, flags, hidden);
     }
 }
 
@@ -156,7 +115,9 @@ pub(super) fn check(
         path.push(name);
     }
     if all.iter().any(|matches| is_set(matches, JSON))
-        && WITHOUT_JSON.iter().any(|without| path.starts_with(without))
+        && UNLISTED
+            .iter()
+            .any(|(without, flags)| flags.contains(&JSON) && path.starts_with(without))
     {
         bail!(
             "--json has no effect on `toolhost {}`: leave it out",
@@ -264,11 +225,17 @@ mod tests {
     #[test]
     fn commands_that_are_listed_by_name_exist() {
         let mut command = command();
-        for path in WITHOUT_JSON {
-            assert!(below(&mut command, path).is_some(), "{path:?}");
+        for (path, flags) in UNLISTED.iter().chain(&LISTED) {
+            let found = below(&mut command, path);
+            let found = found.unwrap_or_else(|| panic!("there is no command {path:?}"));
+            for flag in *flags {
+                assert!(
+                    found.get_arguments().any(|arg| arg.get_id() == flag),
+                    "{path:?}: {flag}"
+                );
+            }
         }
-        let unlisted = UNLISTED.iter().flat_map(|(_, names)| *names);
-        for name in FINDERS.iter().chain(unlisted) {
+        for name in FINDERS {
             assert!(command.find_subcommand(name).is_some(), "{name}");
         }
     }

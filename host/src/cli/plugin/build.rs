@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 use toolhost_author::{Build, BuildError, ProgramError};
 use toolhost_plugin::{Digest, Shape};
 use toolhost_service::logging;
 
 use super::component;
 use super::folder::Folder;
-use crate::cli::print;
+use super::inspect;
+use crate::cli::{Common, print};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -59,10 +61,10 @@ impl How {
     }
 }
 
-pub(super) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Folder::open(&options.folder)?;
     match options.how.of(&folder).run().await {
-        Ok(component) => report(&component)?,
+        Ok(component) => report(common, &component)?,
         Err(error) => return failed(error),
     }
     Ok(ExitCode::SUCCESS)
@@ -80,12 +82,18 @@ pub(super) fn failed(error: BuildError) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints the facts about a component that an author wants to know.
-pub(super) fn report(path: &Path) -> anyhow::Result<()> {
+fn report(common: &Common, path: &Path) -> anyhow::Result<()> {
     let bytes = component(path)?;
     let shape = Shape::read(&bytes)?;
-    let kilobytes = bytes.len().div_ceil(1000);
+    let (size, sha256) = (bytes.len(), Digest::of(&bytes));
+    if common.json {
+        let imports = inspect::imports(&shape);
+        let object = json!({ "file": path.to_string_lossy(), "size": size, "sha256": sha256, "imports": imports });
+        return print(&object.to_string());
+    }
+    let kilobytes = size.div_ceil(1000);
     print(&format!("{}: {kilobytes} kB", path.display()))?;
-    print(&format!("sha256   {}", Digest::of(&bytes)))?;
+    print(&format!("sha256   {sha256}"))?;
     let granted: Vec<_> = shape.granted().collect();
     for import in &shape.imports {
         let grant = granted.iter().find(|(name, _)| name == import);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::folder::Folder;
 use super::{cause, lone_call};
@@ -36,10 +36,16 @@ pub(super) struct Runner {
 
 /// What came of all cases.
 #[derive(Debug, Default)]
-pub(super) struct Summary {
-    lines: Vec<String>,
-    passed: usize,
-    failed: usize,
+pub(super) struct Summary(Vec<Tried>);
+
+/// A case that ran.
+#[derive(Debug)]
+struct Tried {
+    name: String,
+    /// `None`: it passed.
+    difference: Option<Difference>,
+    /// Lines about the failure of its guest.
+    why: Vec<String>,
 }
 
 impl Runner {
@@ -102,7 +108,11 @@ impl Runner {
                 Some(cause) => Some(cause::lines(&cause.with_lines(bytes.clone()).await)),
                 None => None,
             };
-            summary.add(case, case.difference(&got), &why.unwrap_or_default());
+            summary.0.push(Tried {
+                name: case.name.clone(),
+                difference: case.difference(&got),
+                why: why.unwrap_or_default(),
+            });
         }
         workspace.end_all().await;
         Ok(summary)
@@ -184,52 +194,63 @@ fn got(outcome: &Outcome) -> anyhow::Result<Got> {
 }
 
 impl Summary {
-    /// Adds a case. The lines `why` are about the failure of its guest.
-    fn add(&mut self, case: &Case, difference: Option<Difference>, why: &[String]) {
-        let name = shown_up_to(&case.name, 80);
-        match difference {
-            None => {
-                self.passed += 1;
-                self.lines.push(format!("ok      {name}"));
-            }
-            Some(Difference { expected, got }) => {
-                self.failed += 1;
-                let mut text = format!(
-                    "FAILED  {name}\n          expected  {}\n          got       {}",
-                    shown_up_to(&expected, SHOWN),
-                    shown_up_to(&got, SHOWN)
-                );
-                for line in why {
-                    text.push_str("\n          ");
-                    text.push_str(line);
-                }
-                self.lines.push(text);
-            }
-        }
-    }
-
     /// Returns whether all cases passed.
     pub(super) fn passed(&self) -> bool {
-        self.failed == 0
+        self.0.iter().all(|case| case.difference.is_none())
     }
 
     /// Returns the lines of cases that failed, and the sum.
     pub(super) fn brief(&self) -> String {
-        let failed = self.lines.iter().filter(|line| line.starts_with("FAILED"));
-        self.with_sum(failed.cloned().collect())
+        let failed = self.0.iter().filter(|case| case.difference.is_some());
+        self.with_sum(failed.map(Tried::text).collect())
     }
 
     /// Returns a line for each case, and the sum.
     pub(super) fn text(&self) -> String {
-        self.with_sum(self.lines.clone())
+        self.with_sum(self.0.iter().map(Tried::text).collect())
+    }
+
+    /// Returns an object for each case.
+    pub(super) fn objects(&self) -> Vec<Value> {
+        self.0.iter().map(Tried::object).collect()
     }
 
     fn with_sum(&self, mut lines: Vec<String>) -> String {
-        let (passed, failed) = (self.passed, self.failed);
-        lines.push(match passed + failed {
+        let all = self.0.len();
+        let failed = self.0.iter().filter(|case| case.difference.is_some());
+        let failed = failed.count();
+        lines.push(match all {
             0 => "cases: none; the plugin loads".to_owned(),
-            _ => format!("cases: {passed} ok, {failed} failed"),
+            _ => format!("cases: {} ok, {failed} failed", all - failed),
         });
         lines.join("\n")
+    }
+}
+
+impl Tried {
+    fn text(&self) -> String {
+        let name = shown_up_to(&self.name, 80);
+        let Some(Difference { expected, got }) = &self.difference else {
+            return format!("ok      {name}");
+        };
+        let mut text = format!(
+            "FAILED  {name}\n          expected  {}\n          got       {}",
+            shown_up_to(expected, SHOWN),
+            shown_up_to(got, SHOWN)
+        );
+        for line in &self.why {
+            text.push_str("\n          ");
+            text.push_str(line);
+        }
+        text
+    }
+
+    fn object(&self) -> Value {
+        match &self.difference {
+            None => json!({ "name": self.name, "passed": true }),
+            Some(Difference { expected, got }) => json!({
+                "name": self.name, "passed": false, "expected": expected, "got": got, "cause": self.why,
+            }),
+        }
     }
 }

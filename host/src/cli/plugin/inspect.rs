@@ -48,7 +48,7 @@ struct Inspection {
 
 /// The names of imports, in groups.
 #[derive(Debug, Default, Serialize)]
-struct Imports {
+pub(super) struct Imports {
     /// The imports that take a grant, each with the name of the capability.
     granted: Vec<Granted>,
     contract: Vec<String>,
@@ -118,7 +118,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
 }
 
 /// Groups imports: those that take a grant, and the others by their package.
-fn imports(shape: &Shape) -> Imports {
+pub(super) fn imports(shape: &Shape) -> Imports {
     let granted: Vec<_> = shape.granted().collect();
     let mut imports = Imports::default();
     for name in &shape.imports {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::cli::{Common, exit_code, host, plugins, print, remote};
+use crate::cli::{Common, exit_code, host, plugins, print, remote, table};
 use toolhost_plugin::shown;
 
 #[derive(Debug, Args)]
@@ -31,14 +31,14 @@ pub(in crate::cli) async fn run(common: &Common, options: &Options) -> anyhow::R
     let all = all.map(Vec::as_slice).unwrap_or_default();
     match common.json {
         true => print(&serde_json::to_string_pretty(&plugins)?)?,
-        false => print(&table(all))?,
+        false => print(&lines(all))?,
     }
     let failed = |plugin: &Value| plugin.get("error").is_some();
     Ok(exit_code(!all.iter().any(failed)))
 }
 
 /// Returns a line for each plugin, and below it why it does not load.
-fn table(plugins: &[Value]) -> String {
+fn lines(plugins: &[Value]) -> String {
     let text = |plugin: &Value, key: &str| {
         let value = plugin.get(key).and_then(Value::as_str);
         shown(value.unwrap_or_default())
@@ -52,6 +52,7 @@ fn table(plugins: &[Value]) -> String {
         let tools: Vec<_> = tools.map(shown).collect();
         let (name, state) = (text(plugin, "name"), text(plugin, "state"));
         let line = format!("{name:width$}  {state:11}  {}", tools.join(", "));
+        let line = table::width().map_or_else(|| line.clone(), |width| table::cut(&line, width));
         lines.push(line.trim_end().to_owned());
         let error = text(plugin, "error");
         if !error.is_empty() {

@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
+use serde_json::json;
 use toolhost_author::{Language, Template};
 use toolhost_plugin::is_plugin_name;
 
-use crate::cli::print;
+use crate::cli::Common;
 use crate::config::name_of;
 
 /// Command lines to copy.
@@ -44,7 +45,7 @@ pub(super) struct Options {
     dir: Option<PathBuf>,
 }
 
-pub(super) fn run(options: Options) -> anyhow::Result<ExitCode> {
+pub(super) fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
     let Options {
         name,
         lang,
@@ -69,13 +70,17 @@ pub(super) fn run(options: Options) -> anyhow::Result<ExitCode> {
     };
     template.write(&folder)?;
     let shown = folder.display();
-    print(&format!(
+    let text = format!(
         "{shown}: a plugin in {lang}\n\
          Next:\n  \
            cd {shown}\n  \
            toolhost plugin build\n  \
            toolhost plugin test\n  \
            toolhost plugin run . {name} text='to be or not to be'"
-    ))?;
+    );
+    common.report(
+        &text,
+        &json!({ "folder": folder.to_string_lossy(), "name": name, "language": lang.name() }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

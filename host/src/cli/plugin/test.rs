@@ -11,6 +11,7 @@ use super::folder::Folder;
 use super::{Common, engine};
 use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
+use serde_json::json;
 use toolhost_author::Cases;
 use toolhost_service::processes::Prepared;
 use toolhost_service::stderr;
@@ -42,10 +43,11 @@ pub(super) async fn run(
     let cases = Cases::read(&folder.path)?;
     let build = How::for_debugging(options.install, true);
     let build = build.of(&folder);
-    let mut native = true;
+    // `None`: the language has no tests of its own.
+    let mut native = None;
     if !options.cases {
         match build.test().await {
-            Ok(Some(passed)) => native = passed,
+            Ok(Some(passed)) => native = Some(passed),
             Ok(None) => stderr::line("toolhost: the language has no tests of its own here"),
             Err(error) => return build::failed(error),
         }
@@ -61,9 +63,16 @@ pub(super) async fn run(
     let grants = options.given.grants(folder.grants()?);
     let runner = cases::Runner::new(engine(common)?, &folder, grants, options.given.settings());
     let summary = runner.run(&bytes, &cases, &prepared).await?;
-    print(&summary.text())?;
-    if !native {
-        print("the tests of the language failed")?;
+    let failed = native == Some(false);
+    let passed = !failed && summary.passed();
+    if common.json {
+        let object = json!({ "passed": passed, "language_tests_passed": native, "cases": summary.objects() });
+        print(&object.to_string())?;
+    } else {
+        print(&summary.text())?;
+        if failed {
+            print("the tests of the language failed")?;
+        }
     }
-    Ok(exit_code(native && summary.passed()))
+    Ok(exit_code(passed))
 }

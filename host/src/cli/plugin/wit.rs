@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
+use serde_json::json;
 
-use crate::cli::print;
+use crate::cli::Common;
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -14,10 +15,14 @@ pub(super) struct Options {
     folder: PathBuf,
 }
 
-pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(super) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     toolhost_author::write_contract(&options.folder)?;
     for file in toolhost_author::CONTRACT {
-        print(&options.folder.join(file.path).display().to_string())?;
+        let file = options.folder.join(file.path);
+        common.report(
+            &file.display().to_string(),
+            &json!({ "file": file.to_string_lossy() }),
+        )?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,7 @@
 //! A call as text for people. All texts of tools are escaped.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -26,6 +28,9 @@ pub(super) fn render(call: &ListedCall, content: &remote::Content) -> anyhow::Re
     field("began", Some(table::time(call.began_at_unix_ms)));
     field("ended", call.ended_at_unix_ms.map(table::time));
     field("took", took(call));
+    let time = |ms| table::duration(Duration::from_millis(ms));
+    field("queued", call.queued_ms.filter(|ms| *ms > 0).map(time));
+    field("guest", call.guest_ms.map(time));
     let outcome = content.reply.as_deref().map(RawValue::get);
     let outcome = outcome.map(serde_json::from_str::<Outcome>).transpose()?;
     let processes = outcome.iter().flat_map(|outcome| &outcome.processes);
@@ -145,6 +150,8 @@ mod tests {
             token: Some("chat-server".into()),
             began_at_unix_ms: 0,
             ended_at_unix_ms: Some(12),
+            queued_ms: Some(0),
+            guest_ms: Some(3),
             arguments_bytes: None,
             reply_bytes: Some(1),
         };
@@ -173,6 +180,7 @@ mod tests {
         let head: Vec<_> = head.lines().collect();
         assert_eq!(head[0], "call       3.call_0");
         assert!(head.contains(&"took       12ms"), "{head:?}");
+        assert!(head.contains(&"guest      3ms"), "{head:?}");
         assert!(head.contains(&"processes  p-1"), "{head:?}");
         let expected = "arguments\n  command: make\n  env:\n    {\n      \"A\": \"b\"\n    }\n\nreply\n  success: true\n  output:\n    a\n";
         assert!(rest.starts_with(expected), "{rest}");

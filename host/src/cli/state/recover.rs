@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
 use toolhost_store::{Durability, Recovered, Sqlite, StoreError};
 
-use super::{Place, patiently, print};
+use super::{Common, Place, patiently};
 
-pub(super) async fn recover(place: Place) -> anyhow::Result<ExitCode> {
+pub(super) async fn recover(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
     let lock = place.0.lock()?;
     let path = place.0.path().display().to_string();
     let recovered = patiently("recovering the store", move || {
@@ -27,11 +28,27 @@ pub(super) async fn recover(place: Place) -> anyhow::Result<ExitCode> {
             ))),
         }
     });
-    match recovered.await?? {
-        None => print(&format!("{path}: nothing is wrong, so nothing was changed"))?,
-        Some((problems, recovered)) => print(&report(&problems, &recovered))?,
-    }
+    let (text, problems, recovered) = match recovered.await?? {
+        None => {
+            let text = format!("{path}: nothing is wrong, so nothing was changed");
+            (text, Vec::new(), None)
+        }
+        Some((problems, recovered)) => {
+            let (text, object) = (report(&problems, &recovered), object(&recovered));
+            (text, problems, Some(object))
+        }
+    };
+    common.report(
+        &text,
+        &json!({ "state_dir": path, "problems": problems, "recovered": recovered }),
+    )?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn object(recovered: &Recovered) -> Value {
+    json!({
+        "calls": recovered.calls, "unknown": recovered.unknown, "is_complete": recovered.is_complete, "damaged": recovered.aside.to_string_lossy(),
+    })
 }
 
 fn report(problems: &[String], recovered: &Recovered) -> String {

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use serde_json::json;
 use toolhost_service::stderr;
 use toolhost_store::{Durability, Sqlite, StoreError, StoreFile};
 
-use super::{Place, exit_code, patiently, print, size};
+use super::{Common, Place, exit_code, patiently, print, size};
 
 /// The advice for a damaged store.
 const ADVICE: &str = "end the host, then set the store aside and keep what can be read with `toolhost state recover`, or restore a \
                       backup; do not compact it, which would hide what is missing";
 
-pub(super) async fn check(place: Place) -> anyhow::Result<ExitCode> {
+pub(super) async fn check(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
     let lock = place.lock_to_read()?;
     let path = place.0.path().display().to_string();
     let checked = patiently("reading the store", move || {
@@ -30,11 +31,15 @@ pub(super) async fn check(place: Place) -> anyhow::Result<ExitCode> {
         anyhow::Ok((file.check()?, file.bytes()))
     });
     let (problems, bytes) = checked.await??;
-    if problems.is_empty() {
+    if common.json {
+        let object = json!({ "state_dir": path, "bytes": bytes, "problems": problems });
+        print(&object.to_string())?;
+    } else if problems.is_empty() {
         print(&format!("{path}: nothing is wrong in {}", size(bytes)))?;
-    }
-    for problem in &problems {
-        print(&format!("{path}: {problem}"))?;
+    } else {
+        for problem in &problems {
+            print(&format!("{path}: {problem}"))?;
+        }
     }
     if !problems.is_empty() {
         stderr::line(format_args!("the store is damaged: {ADVICE}"));
@@ -79,7 +84,7 @@ fn is_closed_pipe(error: &StoreError) -> bool {
     error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-pub(super) async fn compact(place: Place) -> anyhow::Result<ExitCode> {
+pub(super) async fn compact(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
     let lock = place.0.lock()?;
     let path = place.0.path().display().to_string();
     let compacted = patiently("compacting the store", move || {
@@ -95,13 +100,18 @@ pub(super) async fn compact(place: Place) -> anyhow::Result<ExitCode> {
         .and_then(|before| Ok((before, bytes()?)))
     });
     let (before, after) = compacted.await??;
-    print(&format!(
-        "{path}: the store had {before} bytes, and has {after} bytes now"
-    ))?;
+    common.report(
+        &format!("{path}: the store had {before} bytes, and has {after} bytes now"),
+        &json!({ "state_dir": path, "bytes_before": before, "bytes": after }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub(super) async fn backup(place: Place, file: PathBuf) -> anyhow::Result<ExitCode> {
+pub(super) async fn backup(
+    common: &Common,
+    place: Place,
+    file: PathBuf,
+) -> anyhow::Result<ExitCode> {
     let lock = place.lock_to_read()?;
     let shown = file.display().to_string();
     let copied = patiently("copying the store", move || {
@@ -119,6 +129,9 @@ pub(super) async fn backup(place: Place, file: PathBuf) -> anyhow::Result<ExitCo
         Ok(std::fs::metadata(&file)?.len())
     });
     let bytes = copied.await??;
-    print(&format!("{shown}: a backup of {}", size(bytes)))?;
+    common.report(
+        &format!("{shown}: a backup of {}", size(bytes)),
+        &json!({ "file": shown, "bytes": bytes }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,6 +19,7 @@ use tokio::sync::mpsc::{self, Receiver, UnboundedReceiver};
 use super::rows::Target;
 use super::view::{Action, View};
 use crate::cli::remote::{Now, Server, Snapshot};
+use crate::cli::table::padded;
 use toolhost_service::signals::{self, Hangup};
 
 /// How long a server is left alone after it could not be reached.
@@ -46,17 +47,17 @@ impl Terminal {
         let (width, height) = Self::size();
         let mut all = String::new();
         for (line, row) in view.lines(width, height).iter().zip(1..) {
+            // Behind a full line, the cursor stands on its last character.
+            _ = write!(all, "{}{}", Goto(1, row), clear::UntilNewline);
             _ = match line.is_selected {
                 true => write!(
                     all,
-                    "{}{}{:width$}{}{}",
-                    Goto(1, row),
+                    "{}{}{}",
                     style::Invert,
-                    line.text,
-                    style::Reset,
-                    clear::UntilNewline
+                    padded(&line.text, width),
+                    style::Reset
                 ),
-                false => write!(all, "{}{}{}", Goto(1, row), line.text, clear::UntilNewline),
+                false => write!(all, "{}", line.text),
             };
         }
         let written = self

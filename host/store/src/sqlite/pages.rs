@@ -15,9 +15,11 @@ const CALLS: i64 = 4_096;
 /// How many bytes of arguments and outcomes a page searches for a text.
 const BYTES: i64 = 16 << 20;
 
-/// The columns of a call for [`CallRow::read`], without arguments and outcome, and then the bytes of both.
+/// The columns of a call for [`CallRow::read`], without arguments and outcome, and then the bytes of both, and the end of the
+/// outcome.
 const COLUMNS: &str = "SELECT c.seq, c.chat, c.call, c.key, c.principal, c.tool, c.tools, c.state, c.cancelled, c.digest, c.began, \
-     c.ended, c.tick, c.held, c.gone, c.sum, NULL, NULL, h.name, octet_length(c.arguments), octet_length(c.outcome) - 8";
+     c.ended, c.tick, c.held, c.gone, c.sum, NULL, NULL, h.name, octet_length(c.arguments), octet_length(c.outcome) - 8, \
+     substr(c.outcome, -80)";
 
 /// Returns a page of the calls that run or whose outcome is kept, newest first. Calls that are damaged are left out.
 pub(super) fn calls(connection: &Connection, query: &CallQuery) -> Result<CallPage, Fault> {
@@ -198,6 +200,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<Option<CallSummary>> {
         ended_ms: read.ended.map(time),
         arguments_bytes: row.get(19)?,
         outcome_bytes: row.get(20)?,
+        outcome_end: row.get::<_, Option<_>>(21)?.unwrap_or_default(),
     }))
 }
 

@@ -210,6 +210,8 @@ pub struct CallSummary {
     pub arguments_bytes: Option<u64>,
     /// The bytes of the serialized outcome; `None` while the call runs.
     pub outcome_bytes: Option<u64>,
+    /// The last 80 bytes of the serialized outcome, in which its times stand; empty while the call runs.
+    pub outcome_end: Vec<u8>,
 }
 
 /// A page of a list of calls.

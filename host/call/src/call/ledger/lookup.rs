@@ -193,6 +193,7 @@ impl Keeper {
                 ended_ms: None,
                 arguments_bytes: arguments.map(|arguments| arguments.len() as u64),
                 outcome_bytes: Some(ended.outcome.len() as u64),
+                outcome_end: ended.outcome.clone().into_bytes(),
             };
             let texts = [arguments, Some(&*ended.outcome)];
             matches(query, &call, texts).then(|| (key(&call), call))
@@ -233,6 +234,7 @@ impl Running {
             ended_ms: None,
             arguments_bytes: arguments.map(|arguments| arguments.len() as u64),
             outcome_bytes: None,
+            outcome_end: Vec::new(),
         }
     }
 }

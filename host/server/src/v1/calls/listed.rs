@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use toolhost_call::call::{CallState, CallSummary};
+use toolhost_call::call::{CallState, CallSummary, Outcome};
 
 /// A call in a list. The reply of the call is at `/v1/chats/{chat}/calls/{id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -32,6 +32,13 @@ pub struct ListedCall {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_unix_ms: Option<u64>,
+    /// How long it waited before it ran, in milliseconds; absent while the call runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queued_ms: Option<u64>,
+    /// The CPU time of the tool itself, without its commands, in milliseconds; absent while the call runs, and for a call that did not
+    /// reach its tool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guest_ms: Option<u64>,
     /// The bytes of its arguments, if the operator has arguments kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arguments_bytes: Option<u64>,
@@ -103,6 +110,7 @@ fn succeeded(state: CallState) -> Option<bool> {
 
 impl From<CallSummary> for ListedCall {
     fn from(call: CallSummary) -> Self {
+        let (queued_ms, guest_ms) = Outcome::times(&call.outcome_end);
         Self {
             chat: call.chat.to_string(),
             id: call.call.to_string(),
@@ -112,6 +120,8 @@ impl From<CallSummary> for ListedCall {
             token: Some(call.principal).filter(|name| !name.is_empty()),
             began_at_unix_ms: call.began_ms,
             ended_at_unix_ms: call.ended_ms,
+            queued_ms,
+            guest_ms,
             arguments_bytes: call.arguments_bytes,
             reply_bytes: call.outcome_bytes,
         }

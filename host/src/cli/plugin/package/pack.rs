@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use serde_json::json;
 use toolhost_package::Metadata;
 use toolhost_plugin::Digest;
 
+use crate::cli::Common;
 use crate::cli::plugin::component;
 use crate::cli::plugin::folder::Folder;
-use crate::cli::print;
 
 #[derive(Debug, Args)]
 pub(in crate::cli::plugin) struct Options {
@@ -22,7 +23,7 @@ pub(in crate::cli::plugin) struct Options {
     output: Option<PathBuf>,
 }
 
-pub(in crate::cli::plugin) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(in crate::cli::plugin) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Folder::open(&options.folder)?;
     // A mistake in [grants] is found here rather than by an operator.
     folder.grants()?;
@@ -43,8 +44,11 @@ pub(in crate::cli::plugin) fn run(options: &Options) -> anyhow::Result<ExitCode>
     });
     std::fs::write(&output, &packed)
         .with_context(|| format!("cannot write {}", output.display()))?;
-    let kilobytes = packed.len().div_ceil(1000);
-    print(&format!("{}: {kilobytes} kB", output.display()))?;
-    print(&format!("sha256   {}", Digest::of(&packed)))?;
+    let (size, sha256) = (packed.len(), Digest::of(&packed));
+    let kilobytes = size.div_ceil(1000);
+    common.report(
+        &format!("{}: {kilobytes} kB\nsha256   {sha256}", output.display()),
+        &json!({ "file": output.to_string_lossy(), "size": size, "sha256": sha256 }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,12 +5,13 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use serde_json::json;
 use toolhost_package::{Copies, Lock, Locked, PublicKey, Pulled, Reference};
 use toolhost_plugin::Digest;
 use toolhost_service::logging;
 
 use super::{RegistryOptions, copies};
-use crate::cli::{Common, print};
+use crate::cli::Common;
 use crate::config::Package;
 
 #[derive(Debug, Args)]
@@ -35,12 +36,16 @@ pub(in crate::cli::plugin) async fn run(
     options: Options,
 ) -> anyhow::Result<ExitCode> {
     match &options.reference {
-        Some(reference) => to_file(&options, reference).await,
+        Some(reference) => to_file(common, &options, reference).await,
         None => all(common, &options).await,
     }
 }
 
-async fn to_file(options: &Options, reference: &Reference) -> anyhow::Result<ExitCode> {
+async fn to_file(
+    common: &Common,
+    options: &Options,
+    reference: &Reference,
+) -> anyhow::Result<ExitCode> {
     let pulled = options.registry.pull(reference).await?;
     check(&pulled, options.signed_by.as_ref(), reference)?;
     let path = options.output.clone().unwrap_or_else(|| {
@@ -56,12 +61,12 @@ async fn to_file(options: &Options, reference: &Reference) -> anyhow::Result<Exi
         std::fs::write(&path, signature)
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
-    print(&format!(
-        "{}: {}",
-        path.display(),
-        reference.at(&pulled.manifest)
-    ))?;
-    print(&format!("sha256   {}", Digest::of(&pulled.component)))?;
+    let reference = reference.at(&pulled.manifest).to_string();
+    let sha256 = Digest::of(&pulled.component);
+    common.report(
+        &format!("{}: {reference}\nsha256   {sha256}", path.display()),
+        &json!({ "file": path.to_string_lossy(), "reference": reference, "sha256": sha256 }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -85,10 +90,11 @@ async fn all(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
         let locked = one(options, package, &lock, &copies).await;
         let (locked, is_new) = locked.with_context(|| format!("plugin {name}"))?;
         let told = if is_new { "pulled" } else { "is there" };
-        print(&format!(
-            "{name}: {} {told}",
-            package.reference.at(&locked.manifest)
-        ))?;
+        let reference = package.reference.at(&locked.manifest).to_string();
+        common.report(
+            &format!("{name}: {reference} {told}"),
+            &json!({ "plugin": name, "reference": reference, "is_new": is_new }),
+        )?;
         lock.set(&package.reference, locked);
         lock.write(&path)?;
     }

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use clap::Args;
+use serde_json::json;
 use toolhost_package::{Metadata, Package, Reference};
 use toolhost_plugin::Shape;
 use toolhost_service::logging;
 
 use super::{RegistryOptions, signature_of};
+use crate::cli::Common;
 use crate::cli::plugin::component;
-use crate::cli::print;
 
 #[derive(Debug, Args)]
 pub(in crate::cli::plugin) struct Options {
@@ -24,7 +25,10 @@ pub(in crate::cli::plugin) struct Options {
     registry: RegistryOptions,
 }
 
-pub(in crate::cli::plugin) async fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(in crate::cli::plugin) async fn run(
+    common: &Common,
+    options: &Options,
+) -> anyhow::Result<ExitCode> {
     let Options {
         file, reference, ..
     } = options;
@@ -63,6 +67,10 @@ pub(in crate::cli::plugin) async fn run(options: &Options) -> anyhow::Result<Exi
     } else {
         ""
     };
-    print(&format!("{}{signed}", reference.at(&digest)))?;
+    let pushed = reference.at(&digest).to_string();
+    common.report(
+        &format!("{pushed}{signed}"),
+        &json!({ "reference": pushed, "is_signed": is_signed }),
+    )?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,13 +5,14 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::Args;
+use serde_json::json;
 use toolhost_package::{PublicKey, SignatureError};
 use toolhost_plugin::shown;
 use toolhost_service::logging;
 
 use super::signature_of;
 use crate::cli::plugin::component;
-use crate::cli::print;
+use crate::cli::{Common, print};
 
 #[derive(Debug, Args)]
 pub(in crate::cli::plugin) struct Options {
@@ -25,7 +26,7 @@ pub(in crate::cli::plugin) struct Options {
     signature: Option<PathBuf>,
 }
 
-pub(in crate::cli::plugin) fn run(options: &Options) -> anyhow::Result<ExitCode> {
+pub(in crate::cli::plugin) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let bytes = component(&options.file)?;
     let path = options.signature.clone();
     let path = path.unwrap_or_else(|| signature_of(&options.file));
@@ -34,13 +35,19 @@ pub(in crate::cli::plugin) fn run(options: &Options) -> anyhow::Result<ExitCode>
     match options.signed_by.verify(&bytes, &signature) {
         Ok(comment) => {
             let file = options.file.display();
-            print(&format!(
-                "{file}: the signature is right ({})",
-                shown(&comment)
-            ))?;
+            common.report(
+                &format!("{file}: the signature is right ({})", shown(&comment)),
+                &json!({ "file": options.file.to_string_lossy(), "is_valid": true, "comment": comment }),
+            )?;
             Ok(ExitCode::SUCCESS)
         }
         Err(error @ SignatureError::Wrong(_)) => {
+            if common.json {
+                print(
+                    &json!({ "file": options.file.to_string_lossy(), "is_valid": false })
+                        .to_string(),
+                )?;
+            }
             logging::failure(format_args!("{}: {error}", options.file.display()));
             Ok(ExitCode::FAILURE)
         }
