@@ -1,11 +1,17 @@
 //! The documents for authors: every block of code in them is run, and their tables are those of the code.
 
+/// The tests of sandboxes.
+mod attack;
 /// The blocks of a page.
 mod blocks;
 /// The cookbook.
 mod cookbook;
 /// The limits of guests and calls.
 mod limits;
+/// Packages in registries.
+mod packages;
+/// The reference of plugins.
+mod plugins;
 /// Tools of MCP servers, before and after they were ported.
 mod porting;
 /// A shell in the home directory of a reader.

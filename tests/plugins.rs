@@ -2,7 +2,7 @@
 
 mod changes;
 mod configured;
-mod packages;
+pub(crate) mod packages;
 mod quarantine;
 mod served;
 

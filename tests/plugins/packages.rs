@@ -11,14 +11,14 @@ use super::*;
 use crate::harness::{program, with_code};
 
 /// A registry that keeps everything in a directory, until this is dropped.
-struct Registry {
+pub(crate) struct Registry {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Registry {
     /// Starts one. With `password`, it lets in `ada` alone, whose password is `pass word`.
-    fn start(directory: &Path, password: bool) -> Self {
+    pub(crate) fn start(directory: &Path, password: bool) -> Self {
         let file = directory.join("registry.yml");
         let mut text = format!(
             "version: 0.1\nstorage:\n  filesystem:\n    rootdirectory: {}\nhttp:\n  addr: 127.0.0.1:0\n",

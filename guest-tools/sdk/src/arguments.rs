@@ -1,5 +1,6 @@
 //! From the text of a call's arguments to typed ones, with errors that a model can act on.
 
+mod likeness;
 mod plain;
 
 use schemars::JsonSchema;
@@ -49,7 +50,7 @@ pub(crate) fn unknown_argument<N: AsRef<str>>(unknown: &str, names: &[N]) -> Str
     let alike = |name: &&str| {
         let part = unknown.len().min(name.len()) >= 3
             && (contains(name, unknown) || contains(unknown, name));
-        strsim::jaro_winkler(unknown, name).max(if part { ALIKE } else { 0.0 })
+        likeness::jaro_winkler(unknown, name).max(if part { ALIKE } else { 0.0 })
     };
     let nearest = names
         .iter()

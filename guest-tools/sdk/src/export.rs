@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::bindings::exports::toolhost::plugin::tools as wit;
-use crate::{Call, Example, Hints, Reply, Resource, Schema, Tool, ToolError, arguments, start};
+use crate::{Call, Example, Hints, Reply, Resource, Schema, Tool, ToolError, arguments, log};
 
 /// Offers tools: makes a component export `tools`, with these functions that have [`#[tool]`](crate::tool) and types that
 /// implement [`Tool`].
@@ -190,7 +190,7 @@ impl Entry {
 ///
 /// None so far.
 pub fn list_tools(tools: &[Entry]) -> Result<Vec<wit::Tool>, String> {
-    start::start();
+    log::install();
     Ok(tools.iter().map(|tool| (tool.describe)()).collect())
 }
 
@@ -200,7 +200,7 @@ pub fn list_tools(tools: &[Entry]) -> Result<Vec<wit::Tool>, String> {
 ///
 /// Those of the tool, and that there is none of this name.
 pub fn call_tool(tools: &[Entry], call: wit::Call) -> Result<wit::Reply, wit::ToolError> {
-    start::start();
+    log::install();
     match tools.iter().find(|tool| tool.name == call.tool) {
         Some(tool) => (tool.call)(&Call::new(call.id), &call.arguments)
             .map(Into::into)

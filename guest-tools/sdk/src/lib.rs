@@ -115,7 +115,6 @@ mod reply;
 mod returned;
 mod schema;
 pub mod settings;
-mod start;
 #[cfg(not(target_family = "wasm"))]
 pub mod testing;
 mod tool;

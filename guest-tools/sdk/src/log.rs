@@ -16,6 +16,14 @@ use crate::bindings::toolhost::plugin::log::Level;
 #[cfg(not(target_family = "wasm"))]
 use crate::testing::log as host;
 
+/// Sends the records of the crates `log` and `tracing` to the host, with the features of these names. Repeats change nothing.
+pub(crate) fn install() {
+    #[cfg(feature = "log")]
+    facade::install();
+    #[cfg(feature = "tracing")]
+    subscriber::install();
+}
+
 /// Writes a line for the author of the plugin.
 pub fn debug(message: &str) {
     host::log(Level::Debug, message);

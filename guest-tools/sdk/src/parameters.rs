@@ -138,7 +138,11 @@ fn invalid(reason: &[&str]) -> ToolError {
 /// Joins parts of a text. `format!` would make a small plugin several kilobytes larger, and so would this where it is used.
 #[inline(never)]
 pub(crate) fn text(parts: &[&str]) -> String {
-    parts.concat()
+    let mut text = String::new();
+    for part in parts {
+        text.push_str(part);
+    }
+    text
 }
 
 #[cfg(test)]

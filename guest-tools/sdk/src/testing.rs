@@ -34,7 +34,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::export::Exported;
-use crate::{Call, Reply, ToolError, arguments, start};
+use crate::{Call, Reply, ToolError, arguments};
 
 /// Calls a tool with the text of a JSON object: a type that implements [`Tool`](crate::Tool), or a function with
 /// [`#[tool]`](crate::tool).
@@ -43,7 +43,7 @@ use crate::{Call, Reply, ToolError, arguments, start};
 ///
 /// Those of the tool, and [`ToolError::InvalidArguments`] if the arguments do not fit.
 pub fn call<T: Exported>(arguments: &str) -> Result<Reply, ToolError> {
-    start::start();
+    crate::log::install();
     T::call(&Call::new("test"), arguments)
 }
 

@@ -88,7 +88,7 @@ impl Cause {
 
     /// Returns the lines of standard error as one text, if they say more than [`Cause::text`] does.
     pub(super) fn more(&self) -> Option<String> {
-        let told = |line: &String| self.text.contains(line.trim());
+        let told = |line: &String| self.text.contains(line.trim()) || words::is_around_panic(line);
         (!self.stderr.iter().all(told)).then(|| self.stderr.join(" | "))
     }
 }

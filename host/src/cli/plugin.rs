@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 
+use self::folder::Folder;
 use super::Common;
 use crate::config::name_of;
 use toolhost_core::Grants;
@@ -125,14 +126,25 @@ enum Command {
 /// The component to inspect or check.
 #[derive(Debug, Args)]
 struct Subject {
-    /// The component
+    /// The component, or the folder of a plugin that was built
+    #[arg(default_value = ".")]
     file: PathBuf,
-    /// The name of the plugin [default: from the name of the file]
+    /// The name of the plugin [default: from plugin.toml or the name of the file]
     #[arg(long)]
     name: Option<String>,
 }
 
 impl Subject {
+    /// Puts the component in place of the folder of its plugin, and takes the name in `plugin.toml`.
+    fn resolve(&mut self) -> anyhow::Result<()> {
+        if self.file.is_dir() {
+            let folder = Folder::open(&self.file)?;
+            self.file = folder.built()?;
+            self.name.get_or_insert(folder.manifest.name);
+        }
+        Ok(())
+    }
+
     /// Returns the name of the plugin, and the bytes of its component.
     fn read(&self) -> anyhow::Result<(String, Vec<u8>)> {
         let bytes = component(&self.file)?;
@@ -169,7 +181,7 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     match options.command {
-        Command::Inspect(options) => inspect::run(common, &options).await,
+        Command::Inspect(options) => inspect::run(common, options).await,
         Command::Attack(options) => attack::run(common, options, prepared).await,
         Command::Check(options) => check::run(common, options, prepared).await,
         Command::List(options) => list::run(common, &options).await,

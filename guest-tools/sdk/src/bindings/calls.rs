@@ -12,7 +12,7 @@ pub mod toolhost {
         /// A plugin calls tools in the scope of the running call: in its chat and workspace, and with the rights of its caller. It can use no
         /// tool that the operator did not grant, that the caller may not use itself, or whose plugin makes calls too. Each of these calls is a
         /// call like any other: the host has it approved, limits it, and records it under the id of the running call, `/` and a number. Texts
-        /// are for the model to read, unless their documentation says otherwise. At the end of the running call, the host cancels those that
+        /// are for the model to read, unless their documentation says otherwise. At the end of the running call, the host cancels the calls that
         /// still run.
         ///
         /// If the host stops while a call runs, a repeat of that call runs it again, provided that its plugin was granted nothing else. The host
@@ -29,7 +29,7 @@ pub mod toolhost {
             pub struct Tool {
                 /// The name by which it is called.
                 pub name: _rt::String,
-                /// What it does and when to use it.
+                /// The effect of the tool, and when to use it.
                 pub description: _rt::String,
                 /// The text of a JSON Schema (2020-12) of its arguments.
                 pub input_schema: _rt::String,
@@ -71,7 +71,7 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// Something that has an address.
+            /// A document with an address.
             #[derive(Clone, PartialEq)]
             pub struct Document {
                 /// The address of the document.
@@ -131,7 +131,7 @@ pub mod toolhost {
                     }
                 }
             }
-            /// What a tool replied.
+            /// The reply of a tool.
             #[derive(Clone, PartialEq)]
             pub struct Reply {
                 /// The parts of the reply, in the order in which a model should read them.
@@ -153,7 +153,7 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// Why there is no reply.
+            /// The reason for which there is no reply.
             #[derive(Clone, PartialEq)]
             pub enum Error {
                 /// The operator, the caller's rights or the approval hook do not allow it. Nothing ran.
@@ -166,17 +166,17 @@ pub mod toolhost {
                 Limit(_rt::String),
                 /// There was no place for the call within 10 s. Nothing ran.
                 Busy(_rt::String),
-                /// Something that the tool needs cannot be reached now.
+                /// A service that the tool needs cannot be reached now.
                 Unavailable(_rt::String),
                 /// The call was cancelled.
                 Cancelled(_rt::String),
                 /// The plugin of the tool broke.
                 Broken(_rt::String),
-                /// It is not known whether the call had its effects. It does not run again.
+                /// Whether the call had its effects is not known. The call does not run again.
                 UnknownOutcome(_rt::String),
                 /// The call ran in an earlier run of this one, and its reply is no longer kept.
                 Gone(_rt::String),
-                /// It failed in another way.
+                /// The call failed in another way.
                 Failed(_rt::String),
             }
             impl ::core::fmt::Debug for Error {
@@ -226,7 +226,7 @@ pub mod toolhost {
                 }
             }
             impl ::core::error::Error for Error {}
-            /// Why a wait returned.
+            /// The reason for which a wait returned.
             #[derive(Clone, Copy, PartialEq)]
             pub enum Waited {
                 /// The call at this place of the list has ended.

@@ -8,14 +8,14 @@
 pub mod toolhost {
     pub mod plugin {
         /// Files of the workspace. Paths are absolute or relative to the workspace directory, and the host resolves them beneath
-        /// it: nothing outside can be reached, whatever links there are.
+        /// it: no path reaches a file outside, not even through a link.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod files {
             #[used]
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
-            /// What a path names.
+            /// The kind of the file at a path.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Kind {
@@ -59,7 +59,7 @@ pub mod toolhost {
             /// Facts about a file or directory.
             #[derive(Clone, PartialEq)]
             pub struct Metadata {
-                /// What it is.
+                /// The kind of the file.
                 pub kind: Kind,
                 /// Its size in bytes; 0 for a directory.
                 pub size: u64,
@@ -87,14 +87,14 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// Why an operation failed. The texts are for the model to read.
+            /// The reason for which an operation failed. The texts are for the model to read.
             #[derive(Clone, PartialEq)]
             pub enum Error {
-                /// The path, or what else was asked for, cannot be.
+                /// The path or another argument is not valid.
                 Invalid(_rt::String),
                 /// The plugin was not granted this, or the operating system refused it.
                 Denied(_rt::String),
-                /// There is nothing at the path.
+                /// There is no file at the path.
                 NotFound,
                 /// The path names something that is not a regular file.
                 NotAFile,
@@ -102,15 +102,15 @@ pub mod toolhost {
                 NotADirectory,
                 /// The path leads out of the workspace; the text is the path.
                 OutsideWorkspace(_rt::String),
-                /// It is larger than the host allows; the number is the allowed size in bytes.
+                /// The file is larger than the host allows; the number is the allowed size in bytes.
                 TooLarge(u64),
                 /// A precondition did not hold; the text says which.
                 Changed(_rt::String),
-                /// The workspace cannot be reached. Nothing was done.
+                /// The workspace cannot be reached. The operation did nothing.
                 Unavailable(_rt::String),
-                /// It may have been done, or be done in part.
+                /// The operation may have happened, in whole or in part.
                 UnknownOutcome(_rt::String),
-                /// It failed in another way.
+                /// The operation failed in another way.
                 Failed(_rt::String),
             }
             impl ::core::fmt::Debug for Error {
@@ -160,10 +160,10 @@ pub mod toolhost {
                 }
             }
             impl ::core::error::Error for Error {}
-            /// What must hold for a file to be written.
+            /// The condition for writing a file.
             #[derive(Clone, PartialEq)]
             pub enum Precondition {
-                /// Nothing.
+                /// No condition.
                 Any,
                 /// There is no file at the path.
                 Absent,
@@ -193,7 +193,7 @@ pub mod toolhost {
                 pub path: _rt::String,
                 /// Its whole new content.
                 pub data: _rt::Vec<u8>,
-                /// What must hold first.
+                /// The condition that must hold first.
                 pub when: Precondition,
             }
             impl ::core::fmt::Debug for Write {
@@ -217,7 +217,7 @@ pub mod toolhost {
                 pub size: u64,
                 /// The version of the file that the bytes are from.
                 pub version: _rt::String,
-                /// Its identity: equal for two paths of one file.
+                /// The identity of the file: equal for two paths of one file.
                 pub identity: _rt::String,
             }
             impl ::core::fmt::Debug for Chunk {
@@ -233,13 +233,13 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// Where a number of lines ends.
+            /// The end of a number of lines.
             #[repr(C)]
             #[derive(Clone, Copy, PartialEq)]
             pub struct Skipped {
-                /// The offset behind the last of them, or the end of the file if it has fewer.
+                /// The offset behind the last line, or the end of the file if it has fewer.
                 pub offset: u64,
-                /// How many line feeds were gone over.
+                /// The number of line feeds before that offset.
                 pub lines: u64,
                 /// The size of the whole file in bytes.
                 pub size: u64,
@@ -261,7 +261,7 @@ pub mod toolhost {
             pub struct Entry {
                 /// The name, without the directory.
                 pub name: _rt::String,
-                /// What it names.
+                /// The kind of the file.
                 pub kind: Kind,
             }
             impl ::core::fmt::Debug for Entry {
@@ -276,7 +276,7 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Returns facts about what a path names, following links.
+            /// Returns facts about the file at a path, following links.
             #[allow(async_fn_in_trait)]
             pub fn metadata_of(path: &str) -> ::core::result::Result<Metadata, Error> {
                 unsafe {
@@ -918,7 +918,7 @@ pub mod toolhost {
             }
             #[allow(unused_unsafe, clippy::all)]
             /// Writes all of the files or none: every precondition is checked before the first file is replaced. Directories that
-            /// are missing above a file are made. A file that is replaced keeps its mode; a link stays, and what it leads to is
+            /// are missing above a file are made. A file that is replaced keeps its mode; a link stays, and the file that it leads to is
             /// replaced. Returns the facts about each written file in the order asked for, or the index of the file that failed and
             /// why.
             #[allow(async_fn_in_trait)]

@@ -346,7 +346,7 @@ pub mod toolhost {
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Level {
-                /// For whoever is looking into the plugin itself.
+                /// Details for the author of the plugin.
                 Debug,
                 /// A notable event of normal work.
                 Info,
@@ -406,7 +406,7 @@ pub mod toolhost {
                 }
             }
         }
-        /// Tells the caller how far a call has come. Nothing happens where nobody listens.
+        /// Reports the progress of a call to its caller. Without a listener, a report has no effect.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod progress {
             #[used]
@@ -478,7 +478,7 @@ pub mod toolhost {
 pub mod exports {
     pub mod toolhost {
         pub mod plugin {
-            /// What a plugin offers.
+            /// The tools of a plugin.
             ///
             /// The host asks for `list-tools` once per load, outside any chat: every capability then answers that it is denied. Each
             /// call gets a fresh instance, so nothing that a plugin keeps in memory lives longer than one call.
@@ -491,7 +491,7 @@ pub mod exports {
                 /// A call that shows a tool at work. A host's check of a plugin may run it.
                 #[derive(Clone, PartialEq)]
                 pub struct Example {
-                    /// What the example shows, in a few words.
+                    /// The purpose of the example, in a few words.
                     pub name: _rt::String,
                     /// The text of one JSON object that fits the tool's input schema.
                     pub arguments: _rt::String,
@@ -532,13 +532,13 @@ pub mod exports {
                     pub name: _rt::String,
                     /// A name for people, in lists; `none`: the name itself.
                     pub title: ::core::option::Option<_rt::String>,
-                    /// What the tool does and when to use it, written for the model.
+                    /// The effect of the tool and when to use it, written for the model.
                     pub description: _rt::String,
                     /// The text of a JSON Schema (2020-12) of the arguments. It must describe an object.
                     pub input_schema: _rt::String,
                     /// The text of a JSON Schema (2020-12) of the `json` part of a reply; `none` if the tool promises no such part.
                     pub output_schema: ::core::option::Option<_rt::String>,
-                    /// What the tool promises about its effects.
+                    /// The promises of the tool about its effects.
                     pub hints: Hints,
                     /// The longest that one call may take, in milliseconds; `none`: the host's default. The operator's limit wins.
                     pub max_duration_ms: ::core::option::Option<u64>,
@@ -547,7 +547,7 @@ pub mod exports {
                     /// Open-ended pairs of a name and a JSON text. A host ignores names that it does not know. This one knows `resources`,
                     /// which a read-only tool has that takes an argument `uri`: a list of objects with `uri` (an address, or a URI template
                     /// with variables as `{name}` or `{+name}`), `name`, and perhaps `title`, `description` and `media_type`. Clients
-                    /// then read what is at such an address by calling the tool with it.
+                    /// then read the document at such an address by calling the tool with it.
                     pub extra: _rt::Vec<(_rt::String, _rt::String)>,
                 }
                 impl ::core::fmt::Debug for Tool {
@@ -611,7 +611,7 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// Something that has an address.
+                /// A document with an address.
                 #[derive(Clone, PartialEq)]
                 pub struct Document {
                     /// The address of the document.
@@ -671,7 +671,7 @@ pub mod exports {
                         }
                     }
                 }
-                /// What a tool replied.
+                /// The reply of a tool.
                 #[derive(Clone, PartialEq)]
                 pub struct Reply {
                     /// The parts of the reply, in the order in which a model should read them. Together they must stay below the host's
@@ -694,16 +694,16 @@ pub mod exports {
                             .finish()
                     }
                 }
-                /// Why a call gave no reply. The text is shown to the model.
+                /// The reason for which a call gave no reply. The text is shown to the model.
                 #[derive(Clone, PartialEq)]
                 pub enum ToolError {
                     /// The plugin offers no tool of this name.
                     UnknownTool(_rt::String),
-                    /// The arguments are not what the tool takes.
+                    /// The tool does not accept the arguments.
                     InvalidArguments(_rt::String),
-                    /// The tool needs something that it was not granted.
+                    /// The tool needs a grant that it does not have.
                     Denied(_rt::String),
-                    /// Something that the tool needs cannot be reached now; trying again later may help.
+                    /// A service that the tool needs cannot be reached now; a later retry may succeed.
                     Unavailable(_rt::String),
                     /// The tool failed in another way.
                     Failed(_rt::String),

@@ -21,14 +21,14 @@ pub mod toolhost {
             use super::super::super::_rt;
             wit_bindgen::rt::bitflags::bitflags! {
                 #[doc =
-                " What a command is to do without, of all that the operator allows it. A part that the machine cannot enforce is left out,"]
+                " Rights that a command gives up, of those that the operator allows it. A part that the machine cannot enforce is left out,"]
                 #[doc = " unless the operator requires it."] #[derive(PartialEq, Eq,
                 PartialOrd, Ord, Hash, Debug, Clone, Copy)] pub struct Restrictions : u8
                 { #[doc =
                 " Writing anywhere but into the temporary directories of the chat."]
                 const WRITE = 1 << 0; #[doc = " The network."] const NETWORK = 1 << 1; }
             }
-            /// What to run, and how.
+            /// A command and the way to run it.
             #[derive(Clone, PartialEq)]
             pub struct StartOptions {
                 /// The command, run as `sh -c command`. It must not be empty nor contain NUL, and has at most 1 MiB.
@@ -38,12 +38,12 @@ pub mod toolhost {
                 /// Variables that are set last, over the environment that the host builds.
                 pub env: _rt::Vec<(_rt::String, _rt::String)>,
                 /// Whether the caller means to leave the process running. It changes nothing about how it runs; it decides whether
-                /// a cancelled or failed call takes the process with it: the host ends those of the foreground, with SIGTERM and
+                /// a cancelled or failed call ends the process as well: the host ends processes of the foreground, with SIGTERM and
                 /// after 5 s with SIGKILL, and the call is not over before they are.
                 pub background: bool,
                 /// Bytes for standard input, followed by end of file; `none`: the null device.
                 pub stdin: ::core::option::Option<_rt::Vec<u8>>,
-                /// What the command is to do without. A formatter needs no network, and a linter changes no file.
+                /// The rights that the command gives up. A formatter needs no network, and a linter changes no file.
                 pub without: Restrictions,
             }
             impl ::core::fmt::Debug for StartOptions {
@@ -67,7 +67,7 @@ pub mod toolhost {
             pub enum Signal {
                 /// SIGINT, as Ctrl-C in a terminal sends it.
                 Interrupt,
-                /// SIGTERM, which becomes `kill` for whatever is left after the grace.
+                /// SIGTERM. After the grace, the host sends `kill` to the processes that are left.
                 Terminate,
                 /// SIGKILL, which cannot be caught.
                 Kill,
@@ -114,19 +114,19 @@ pub mod toolhost {
                     }
                 }
             }
-            /// What ended a process.
+            /// The cause of a process's end.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Cause {
-                /// The process itself, or someone outside of this host.
+                /// The process itself, or a signal from outside of this host.
                 Itself,
-                /// A signal that someone sent through this host.
+                /// A signal that a client or a plugin sent through this host.
                 Signalled,
-                /// It wrote more than the host's limit for output.
+                /// The process wrote more than the host's limit for output.
                 OutputLimit,
-                /// It used more memory than there was.
+                /// The process used more memory than there was.
                 OutOfMemory,
-                /// The host or the chat ended, or nobody asked for the chat for too long.
+                /// The host or the chat ended, or the chat was idle for too long.
                 Shutdown,
                 /// The call that started it was cancelled, or failed before it replied.
                 Cancelled,
@@ -174,7 +174,7 @@ pub mod toolhost {
                 pub code: ::core::option::Option<i32>,
                 /// The name of the signal that ended it, for example `SIGKILL`; `none`: it exited.
                 pub signal: ::core::option::Option<_rt::String>,
-                /// What ended it.
+                /// The cause of the end.
                 pub cause: Cause,
             }
             impl ::core::fmt::Debug for ExitStatus {
@@ -189,16 +189,16 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// Where a process stands.
+            /// The state of a process.
             #[derive(Clone, PartialEq)]
             pub enum State {
                 /// The shell runs.
                 Running,
                 /// The shell has exited, and processes that it started still run or still hold its output open.
                 Lingering(ExitStatus),
-                /// Nothing of it is left.
+                /// No process is left.
                 Exited(ExitStatus),
-                /// The host stopped while it ran. The text says what is known.
+                /// The host stopped while it ran. The text has the known facts.
                 Lost(_rt::String),
             }
             impl ::core::fmt::Debug for State {
@@ -218,7 +218,7 @@ pub mod toolhost {
                     }
                 }
             }
-            /// Why an operation failed. The texts are for the model to read.
+            /// The reason for which an operation failed. The texts are for the model to read.
             #[derive(Clone, PartialEq)]
             pub enum Error {
                 /// The plugin was not granted this.
@@ -231,11 +231,11 @@ pub mod toolhost {
                 Workdir(_rt::String),
                 /// A limit of the chat is reached; the text says which, and what uses it up.
                 Limit(_rt::String),
-                /// The workspace cannot be reached. Nothing was done.
+                /// The workspace cannot be reached. The operation did nothing.
                 Unavailable(_rt::String),
-                /// The workspace stopped answering. It may have been done.
+                /// The workspace stopped answering. The operation may have happened.
                 UnknownOutcome(_rt::String),
-                /// It failed in another way.
+                /// The operation failed in another way.
                 Failed(_rt::String),
             }
             impl ::core::fmt::Debug for Error {
@@ -278,7 +278,7 @@ pub mod toolhost {
                 }
             }
             impl ::core::error::Error for Error {}
-            /// Why a wait returned.
+            /// The reason for which a wait returned.
             #[repr(u8)]
             #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
             pub enum Wake {
@@ -328,7 +328,7 @@ pub mod toolhost {
                     }
                 }
             }
-            /// What to wait for, besides the end.
+            /// The events that end a wait, besides the end of the process.
             #[derive(Clone, PartialEq)]
             pub struct WaitOptions {
                 /// The longest wait in milliseconds. 0 looks and returns at once.
@@ -355,10 +355,10 @@ pub mod toolhost {
                         .finish()
                 }
             }
-            /// What a wait saw.
+            /// The result of a wait.
             #[derive(Clone, PartialEq)]
             pub struct Waited {
-                /// Why it returned.
+                /// The reason for which it returned.
                 pub wake: Wake,
                 /// The state at that moment.
                 pub state: State,
@@ -427,13 +427,13 @@ pub mod toolhost {
             /// How far the full copy of the output goes.
             #[derive(Clone, PartialEq)]
             pub enum Saved {
-                /// There is none: it was removed, or is no longer kept.
+                /// There is no copy: it was removed, or is no longer kept.
                 None,
-                /// All of it is there.
+                /// The whole output is there.
                 Complete,
-                /// This many bytes from the start are there.
+                /// Only the first bytes are there; the number says how many.
                 Partial(u64),
-                /// It could not be written; the text says why.
+                /// The copy could not be written; the text says why.
                 Failed(_rt::String),
             }
             impl ::core::fmt::Debug for Saved {
@@ -456,7 +456,7 @@ pub mod toolhost {
             /// State and bounded output of a process, taken at one moment.
             #[derive(Clone, PartialEq)]
             pub struct Snapshot {
-                /// Where it stands.
+                /// Its state.
                 pub state: State,
                 /// How many bytes were written so far.
                 pub total: u64,
@@ -464,12 +464,12 @@ pub mod toolhost {
                 pub head: _rt::Vec<u8>,
                 /// The last bytes that are not in `head`, at most 32 KiB. The bytes between the two are `total` less both lengths.
                 pub tail: _rt::Vec<u8>,
-                /// What outlives the shell, at most 64 of them; empty while the shell runs.
+                /// The processes that outlive the shell, at most 64; empty while the shell runs.
                 pub survivors: _rt::Vec<Survivor>,
                 /// How far the full copy goes.
                 pub saved: Saved,
-                /// What the sandbox of commands has likely denied, at most 3 sentences, each with the rule; empty while the shell runs.
-                /// The host reads that from the output, so it can be wrong.
+                /// The accesses that the sandbox of commands has likely denied: at most 3 sentences, each with the rule; empty while the shell runs.
+                /// The host reads them from the output, so they can be wrong.
                 pub denials: _rt::Vec<_rt::String>,
             }
             impl ::core::fmt::Debug for Snapshot {
@@ -499,7 +499,7 @@ pub mod toolhost {
                 pub workdir: _rt::String,
                 /// Whether it was started as a background process.
                 pub background: bool,
-                /// Where it stands.
+                /// Its state.
                 pub state: State,
                 /// When it was started.
                 pub started_ms: u64,
@@ -2090,8 +2090,8 @@ pub mod toolhost {
             }
             impl Process {
                 #[allow(unused_unsafe, clippy::all)]
-                /// Sends a signal to everything that the command started, and returns the state in which that met it, without waiting
-                /// for an effect. `terminate` becomes `kill` for whatever is left after `grace-ms`; `none`: the host's default of 5 s.
+                /// Sends a signal to everything that the command started, and returns the state of the process at that moment, without
+                /// waiting for an effect. After `terminate` and `grace-ms`, the host sends `kill` to the processes that are left; `none`: the host's default of 5 s.
                 /// Other signals ignore the grace. A process that has ended is no error: its state says so.
                 #[allow(async_fn_in_trait)]
                 pub fn signal(
@@ -2434,7 +2434,7 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Starts a command. The returned process runs whether or not anyone waits for it.
+            /// Starts a command. The process runs on even if no wait follows.
             #[allow(async_fn_in_trait)]
             pub fn start(
                 options: &StartOptions,
@@ -2911,8 +2911,9 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Returns at most `max` processes of this chat and how many there are in all: those that run first, then
-            /// those that linger, then the ended ones, each newest first. `running-only` leaves the ended ones out, of both.
+            /// Returns at most `max` processes of this chat and how many there are in all: the running ones first,
+            /// then the lingering ones, then the ended ones, each newest first. With `running-only`, the list and the number leave out the ended
+            /// ones.
             #[allow(async_fn_in_trait)]
             pub fn list_processes(
                 running_only: bool,

@@ -37,7 +37,7 @@ mod tests {
 
     #[test]
     fn records_go_to_the_host() {
-        crate::start::start();
+        crate::log::install();
         log::error!("a {}", 1);
         log::warn!(target: "cache", "b");
         log::info!("c");

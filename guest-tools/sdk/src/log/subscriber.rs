@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn events_go_to_the_host_with_their_fields() {
-        crate::start::start();
+        crate::log::install();
         tracing::error!(target: "cache", size = 3, "full of {}", "a");
         tracing::warn!(name = "b", path = %"c/d");
         tracing::info!("e");
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn spans_stand_before_their_events() {
-        crate::start::start();
+        crate::log::install();
         let outer = tracing::info_span!("outer", id = 1, rows = Empty);
         let other = outer.clone();
         {

@@ -38,9 +38,10 @@ pub(super) fn mismatch(value: &Value<'_>, expected: &str) -> String {
         Value::Null => ("null", None),
         Value::Bool(true) => ("boolean `true`", None),
         Value::Bool(false) => ("boolean `false`", None),
-        Value::Number(number) => match Whole::read(number) {
-            Some(whole) => ("integer ", Some(ticked(&whole.text()))),
-            None => ("number ", Some(ticked(number))),
+        // The host has written whole numbers of up to 64 bits as integers.
+        Value::Number(number) => match number.contains(['.', 'e', 'E']) {
+            true => ("number ", Some(ticked(number))),
+            false => ("integer ", Some(ticked(number))),
         },
         Value::Text(text) => ("string ", Some(quoted(text))),
         Value::Array(_) => ("array", None),

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::{Surroundings, surroundings};
 use crate::arguments::whole_numbers;
 use crate::export::Entry;
-use crate::{Call, Content, Reply, ToolError, start};
+use crate::{Call, Content, Reply, ToolError};
 use difference::difference;
 
 /// The content of the file.
@@ -83,7 +83,7 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 /// (`-`) and what came (`+`).
 #[track_caller]
 pub fn cases(path: impl AsRef<Path>, tools: &[Entry]) {
-    start::start();
+    crate::log::install();
     let path = path.as_ref();
     let text =
         std::fs::read_to_string(path).unwrap_or_else(|error| refuse(path, &error.to_string()));

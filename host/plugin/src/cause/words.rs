@@ -8,6 +8,9 @@ const MAX_WORDS: usize = 600;
 /// What the runtime of StarlingMonkey adds when it ends, below the exception.
 const FAREWELL: &str = "Redirecting call to abort() to ";
 
+/// The line above the frames of an exception that the runtime of StarlingMonkey itself throws.
+const STACK: &str = "Stack:";
+
 /// Returns what a guest said last, and where, in one line. Returns `None` if it said nothing.
 pub(super) fn of(lines: &[String]) -> Option<String> {
     let lines = match lines.split_last() {
@@ -18,6 +21,7 @@ pub(super) fn of(lines: &[String]) -> Option<String> {
         .or_else(|| python(lines))
         .or_else(|| rust(lines))
         .or_else(|| go(lines))
+        .or_else(|| starlingmonkey(lines))
         .or_else(|| last(lines))?;
     Some(shown_up_to(&words, MAX_WORDS))
 }
@@ -50,9 +54,17 @@ fn rust(lines: &[String]) -> Option<String> {
     let message = lines.iter().skip(at + 1);
     let message = message
         .take_while(|line| !line.starts_with("note: ") && !line.starts_with("stack backtrace:"));
-    Some(message.fold(format!("panicked at {place}"), |text, line| {
-        format!("{text} {}", line.trim())
-    }))
+    let message = message.map(|line| line.trim());
+    let message: Vec<_> = message.filter(|line| !line.is_empty()).collect();
+    let words = format!("panicked at {place} {}", message.join("; "));
+    Some(words.trim_end().into())
+}
+
+/// Returns whether a line is one of those that Rust prints around the message of a panic. They say nothing that [`of`] does not.
+pub(super) fn is_around_panic(line: &str) -> bool {
+    line.is_empty()
+        || (line.starts_with("thread '") && line.contains(" panicked at "))
+        || line.starts_with("note: run with `RUST_BACKTRACE=1` ")
 }
 
 /// Reads a traceback of Python: the places, the innermost last, and then the exception. The panic of its runtime below says less.
@@ -98,6 +110,34 @@ fn go(lines: &[String]) -> Option<String> {
     })
 }
 
+/// Reads the exception that the runtime of StarlingMonkey prints: a message, and frames such as `run@bundle.js:619:46` below it. If the
+/// exception is no error of the contract, a second one follows that says so. Its frames are below a line `Stack:`.
+fn starlingmonkey(lines: &[String]) -> Option<String> {
+    let frames = |message: &str, frame: &str| !is_frame(message) && is_frame(frame);
+    let first = lines.windows(2).rev().find_map(|window| match window {
+        [message, frame] if message != STACK && frames(message, frame) => Some((message, frame)),
+        _ => None,
+    });
+    let second = || {
+        lines.windows(3).rev().find_map(|window| match window {
+            [message, stack, frame] if stack == STACK && is_frame(frame) => Some((message, frame)),
+            _ => None,
+        })
+    };
+    let (message, frame) = first.or_else(second)?;
+    Some(format!("{message}, at {}", frame.trim()))
+}
+
+/// Returns whether a line is a frame as SpiderMonkey writes it: `function@file:line:column`.
+fn is_frame(line: &str) -> bool {
+    let is_number = |text: Option<&str>| text.is_some_and(|text| text.parse::<u32>().is_ok());
+    let Some((_, place)) = line.split_once('@') else {
+        return false;
+    };
+    let mut parts = place.rsplit(':');
+    is_number(parts.next()) && is_number(parts.next())
+}
+
 /// Takes the last line that is not indented, and the first indented one below it, as JavaScript shows an error.
 fn last(lines: &[String]) -> Option<String> {
     let is_indented = |line: &&String| line.starts_with(char::is_whitespace);
@@ -123,8 +163,18 @@ mod tests {
         let panic = "thread '<unnamed>' (1) panicked at src/lib.rs:30:29:\ntext too long\nby 3\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
         assert_eq!(
             words(panic).as_deref(),
-            Some("panicked at src/lib.rs:30:29: text too long by 3")
+            Some("panicked at src/lib.rs:30:29: text too long; by 3")
         );
+    }
+
+    #[test]
+    fn the_lines_around_a_panic_add_nothing() {
+        let panic = "\nthread '<unnamed>' (1) panicked at src/lib.rs:30:29:\ntext too long\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace";
+        let others: Vec<_> = panic
+            .lines()
+            .filter(|line| !is_around_panic(line))
+            .collect();
+        assert_eq!(others, ["text too long"]);
     }
 
     #[test]
@@ -155,6 +205,25 @@ mod tests {
         assert_eq!(
             words("fatal error: out of memory").as_deref(),
             Some("fatal error: out of memory")
+        );
+    }
+
+    #[test]
+    fn an_exception_of_starlingmonkey_is_its_message_and_its_innermost_place() {
+        let thrown = "TypeError: URL constructor: nowhere is not a valid URL.\nrun@bundle.js:619:46\ncall@bundle.js:536:25\nfn@/tmp/c2c30a7d2f60/sources/initializer.js:3554:33\n";
+        let runtime = "invalid variant tag value `undefined` (received `TypeError: URL constructor: nowhere is not a valid URL.`) specified for `ToolError`\nStack:\n  export_tools_0_1_0$callTool@/tmp/c2c30a7d2f60/sources/initializer.js:3834:15\n";
+        let farewell = "Redirecting call to abort() to mozalloc_abort";
+        assert_eq!(
+            words(&format!("{thrown}{runtime}{farewell}")).as_deref(),
+            Some(
+                "TypeError: URL constructor: nowhere is not a valid URL., at run@bundle.js:619:46"
+            )
+        );
+        assert_eq!(
+            words(&format!("{runtime}{farewell}")).as_deref(),
+            Some(
+                "invalid variant tag value `undefined` (received `TypeError: URL constructor: nowhere is not a valid URL.`) specified for `ToolError`, at export_tools_0_1_0$callTool@/tmp/c2c30a7d2f60/sources/initializer.js:3834:15"
+            )
         );
     }
 

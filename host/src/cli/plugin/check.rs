@@ -70,9 +70,10 @@ pub(super) fn named(value: &impl ValueEnum) -> String {
 
 pub(super) async fn run(
     common: &Common,
-    options: Options,
+    mut options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    options.subject.resolve()?;
     let Some(directory) = options.confined.clone() else {
         // Check this before anything is started: a missing file is wrong usage.
         super::component(&options.subject.file)?;

@@ -70,7 +70,8 @@ struct Tool {
     examples: Vec<Value>,
 }
 
-pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(common: &Common, mut options: Options) -> anyhow::Result<ExitCode> {
+    options.subject.resolve()?;
     let (name, bytes) = options.subject.read()?;
     let shape = Shape::read(&bytes);
     let known = shape.as_ref().ok();

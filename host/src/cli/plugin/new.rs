@@ -76,6 +76,7 @@ pub(super) fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode>
            cd {shown}\n  \
            toolhost plugin build\n  \
            toolhost plugin test\n  \
+           toolhost plugin check\n  \
            toolhost plugin run . {name} text='to be or not to be'"
     );
     common.report(
