@@ -10,6 +10,11 @@ pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));
 /// It needs the grant `files`.
 pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));
 
+/// The component of the tool `run_script`.
+///
+/// It needs the grant `calls`.
+pub const SCRIPT: &[u8] = include_bytes!(env!("SCRIPT_COMPONENT"));
+
 /// The component of the tools that MCP's conformance suite calls. It is for tests: who does not name it does not embed it.
 ///
 /// It needs no grant.

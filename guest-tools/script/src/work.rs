@@ -1,0 +1,136 @@
+//! What a running script has begun: calls of tools, and timers.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use boa_engine::object::builtins::JsFunction;
+use boa_engine::{Context, JsNativeError, JsResult};
+use toolhost_sdk::calls::{Calls, Waited};
+
+use crate::printed::Printed;
+
+/// The longest that a script waits at once.
+const PATIENCE: Duration = Duration::from_secs(3600);
+
+/// What a script has begun.
+pub(crate) struct Work<C: Calls> {
+    /// The tools.
+    pub(crate) calls: C,
+    /// The calls that run, in the order of their starts.
+    pub(crate) running: Vec<Running<C::Call>>,
+    /// How many calls were started.
+    pub(crate) started: u32,
+    /// What the script has printed.
+    pub(crate) printed: Printed,
+    /// The state of its random numbers.
+    pub(crate) random: u64,
+    timers: Vec<Timer>,
+    timers_started: u32,
+}
+
+/// A call that runs.
+pub(crate) struct Running<T> {
+    /// Its number among the calls of the script.
+    pub(crate) number: u32,
+    /// The tool.
+    pub(crate) call: T,
+    /// Takes the reply.
+    pub(crate) resolve: JsFunction,
+    /// Takes why there is no reply.
+    pub(crate) fail: JsFunction,
+}
+
+struct Timer {
+    number: u32,
+    due: Instant,
+    run: JsFunction,
+}
+
+/// What a script waited for.
+pub(crate) enum Event<T> {
+    /// A call has ended.
+    Ended(Running<T>),
+    /// A timer is due.
+    Due(JsFunction),
+    /// The time of the script is over.
+    OutOfTime,
+    /// The script was cancelled.
+    Cancelled,
+}
+
+/// The work of a script, which its native functions share.
+pub(crate) type Shared<C> = Rc<RefCell<Work<C>>>;
+
+impl<C: Calls + 'static> Work<C>
+where
+    C::Call: 'static,
+{
+    /// Makes the work of a script that has begun nothing. The seed decides its random numbers.
+    pub(crate) fn new(calls: C, seed: u64) -> Shared<C> {
+        Rc::new(RefCell::new(Self {
+            calls,
+            running: Vec::new(),
+            started: 0,
+            printed: Printed::default(),
+            random: seed,
+            timers: Vec::new(),
+            timers_started: 0,
+        }))
+    }
+
+    /// Returns the work of the script that this engine runs.
+    pub(crate) fn of(context: &Context) -> JsResult<Shared<C>> {
+        let work = context.get_data::<Shared<C>>().cloned();
+        work.ok_or_else(|| JsNativeError::error().with_message("no script runs").into())
+    }
+
+    /// Starts a timer. Returns its number.
+    pub(crate) fn start_timer(&mut self, run: JsFunction, after: Duration) -> u32 {
+        self.timers_started += 1;
+        self.timers.push(Timer {
+            number: self.timers_started,
+            due: Instant::now() + after.min(PATIENCE),
+            run,
+        });
+        self.timers_started
+    }
+
+    /// Ends a timer.
+    pub(crate) fn end_timer(&mut self, number: u32) {
+        self.timers.retain(|timer| timer.number != number);
+    }
+
+    /// Returns whether there is nothing to wait for.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.running.is_empty() && self.timers.is_empty()
+    }
+
+    /// Waits until something happens. The engine must not run meanwhile.
+    pub(crate) fn wait(&mut self) -> Event<C::Call> {
+        let due = self
+            .timers
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, timer)| timer.due);
+        let due = due.map(|(at, timer)| (at, timer.due));
+        let until = due.map_or(PATIENCE, |(_, due)| {
+            due.saturating_duration_since(Instant::now())
+        });
+        // The interface counts whole milliseconds.
+        let timeout = Duration::from_millis(
+            u64::try_from(until.as_micros().div_ceil(1000)).unwrap_or(u64::MAX),
+        );
+        let calls: Vec<_> = self.running.iter().map(|running| &running.call).collect();
+        match self.calls.wait_any(&calls, timeout) {
+            Ok(Waited::Ended(at)) if (at as usize) < self.running.len() => {
+                Event::Ended(self.running.remove(at as usize))
+            }
+            Ok(Waited::Cancelled) => Event::Cancelled,
+            Ok(Waited::Ended(_) | Waited::TimedOut) | Err(_) => match due {
+                Some((at, due)) if due <= Instant::now() => Event::Due(self.timers.remove(at).run),
+                _ => Event::OutOfTime,
+            },
+        }
+    }
+}
