@@ -3,6 +3,7 @@
 mod format;
 mod read;
 mod resource;
+mod typescript;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
