@@ -9,6 +9,7 @@ mod live;
 mod lookup;
 mod nested;
 mod observe;
+mod offer;
 mod plugins;
 mod sessions;
 mod visibility;
@@ -41,8 +42,9 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::{Builder, StartError};
-pub use embedded::EMBEDDED;
+pub use embedded::{EMBEDDED, SCRIPT, script};
 pub use live::{CallNow, ProcessNow};
+pub use offer::{Offer, ToolMode};
 pub use plugins::{
     Component, Embedded, Latency, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
     PluginState,
@@ -85,6 +87,7 @@ struct Inner {
     failures: Option<UnboundedSender<Cause>>,
     /// The calls that wait for their workspaces.
     queued: live::Queued,
+    offer: Offer,
 }
 
 impl Host {

@@ -36,9 +36,9 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod host;
 
 pub use host::{
-    Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, PluginChange, PluginError,
-    PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, Removal, RemovedWorkspace,
-    StartError, WorkspaceInfo, WorkspaceState,
+    Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, Offer, PluginChange,
+    PluginError, PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, Removal,
+    RemovedWorkspace, SCRIPT, StartError, ToolMode, WorkspaceInfo, WorkspaceState, script,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};

@@ -214,6 +214,11 @@ impl Plugin {
         self.grants.calls()
     }
 
+    /// Returns whether the plugin may call a tool of this name, if its caller may.
+    pub fn may_call(&self, tool: &str) -> bool {
+        self.grants.may_call(tool)
+    }
+
     /// Returns whether a call of the plugin may run again after a crash: all its effects are calls of other tools, which the host records.
     pub fn is_resumable(&self) -> bool {
         self.grants.only_calls()

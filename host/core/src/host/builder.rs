@@ -9,7 +9,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::workspaces::{Providers, Routed, Workspaces, keep_up};
-use super::{Host, Inner, PluginSet, PluginSource, Plugins, embedded, interrupted, live, observe};
+use super::{
+    Host, Inner, Offer, PluginSet, PluginSource, Plugins, embedded, interrupted, live, observe,
+};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
@@ -65,6 +67,7 @@ pub struct Builder {
     guest_memory: Option<u64>,
     only: Option<(ChatId, String)>,
     failures: Option<UnboundedSender<Cause>>,
+    offer: Offer,
 }
 
 /// The most bytes of arguments that are kept, if the operator allows it.
@@ -152,6 +155,7 @@ impl Builder {
             guest_memory: None,
             only: None,
             failures: None,
+            offer: Offer::default(),
         }
     }
 
@@ -381,6 +385,7 @@ impl Builder {
             calls: TaskTracker::new(),
             failures: self.failures,
             queued: live::Queued::default(),
+            offer: self.offer,
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);
@@ -438,6 +443,8 @@ setters! {
     approval: Approval;
     /// Sends the cause of each failed call of a guest to this channel, for a command that shows it to the author of the plugin.
     failures: UnboundedSender<Cause>;
+    /// Decides how clients are offered the tools. The default is each as a tool of its own.
+    offer: Offer;
     /// Replaces everything about processes, the workspace and the spawner that forks their supervisors included.
     processes: process::Config;
     /// Has the tools run their commands in this workspace, which may be another machine. The settings of [`Host::builder`],

@@ -9,7 +9,15 @@ use toolhost_plugin::{Engine, Grants, LoadError, Options, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 /// The names of the plugins that are part of the program.
-pub const EMBEDDED: [&str; 2] = ["shell", "files"];
+pub const EMBEDDED: [&str; 3] = ["shell", "files", SCRIPT];
+
+/// The name of the plugin of scripts. A host has it only if it is among its plugins: see [`script`].
+pub const SCRIPT: &str = "script";
+
+/// Returns the plugin of scripts with these options, for [`PluginSet::sources`](super::PluginSet::sources).
+pub fn script(options: Options) -> PluginSource {
+    PluginSource::bytes(Bytes::from_static(toolhost_artifacts::SCRIPT), options)
+}
 
 /// The tool of the plugin `shell` that starts commands.
 pub(super) const EXECUTE: &str = "execute";

@@ -63,6 +63,23 @@ impl Grants {
         self.get(NAME).is_some()
     }
 
+    /// Returns of these grants the one to call other tools.
+    #[must_use]
+    pub fn only_of_calls(&self) -> Self {
+        let granted = self.granted.iter().filter(|(name, _)| **name == NAME);
+        Self {
+            granted: granted
+                .map(|(name, value)| (*name, value.clone()))
+                .collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns whether one of the patterns of the grant matches the name of a tool.
+    pub(crate) fn may_call(&self, tool: &str) -> bool {
+        Patterns::of(self.get(NAME)).include(tool)
+    }
+
     /// Returns whether all effects of the plugin are calls of other tools, which the host records. A call of it can then run again
     /// after a crash.
     pub(crate) fn only_calls(&self) -> bool {

@@ -159,9 +159,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let mut visible = self.host.tools().to_vec();
-        visible.retain(|tool| caller.principal.may_use(&tool.name));
-        let mut rendered = render(&visible)?;
+        let mut rendered = render(&self.host.offered(caller.principal.actor()))?;
         if !caller.structured {
             // A tool that promises structured content has to reply with it.
             for tool in &mut rendered {

@@ -60,12 +60,7 @@ async fn list(
             .parse()
             .map_err(|error: UnknownFormat| Problem::broken_request(error.to_string()))?,
     };
-    let tools = host.tools();
-    let tools: Vec<_> = tools
-        .iter()
-        .filter(|tool| principal.may_use(&tool.name))
-        .cloned()
-        .collect();
+    let tools = host.offered(principal.actor());
     let rendered = match parameters.strict {
         true => format.render_strict(&tools),
         false => format.render(&tools),

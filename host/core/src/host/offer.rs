@@ -1,0 +1,197 @@
+//! The tools that clients are offered: directly, or in scripts.
+
+use toolhost_call::call::Actor;
+use toolhost_call::tool::Definition;
+
+use super::Host;
+
+/// How clients are offered the tools.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    strum::Display,
+    strum::EnumString,
+    strum::VariantNames,
+)]
+#[strum(serialize_all = "snake_case")]
+pub enum ToolMode {
+    /// Each as a tool of its own.
+    #[default]
+    Direct,
+    /// In scripts: only tools that call other tools are listed.
+    Script,
+    /// In both ways.
+    Both,
+}
+
+/// The tools that clients are offered. An offer hides tools from lists and takes no right away: a client may call by its name what it
+/// is not offered.
+#[derive(Clone, Debug, Default)]
+pub struct Offer {
+    /// How they are offered.
+    pub mode: ToolMode,
+    /// The tools that are offered only in scripts where both ways are open: names, of which `*` at the end stands for any rest.
+    pub only_in_scripts: Vec<String>,
+}
+
+/// What stands in a description for the declarations of the tools that can be called.
+const PLACEHOLDER: &str = "{{tools}}";
+
+/// The most bytes of the declarations in one description.
+const DECLARED: usize = 16 << 10;
+
+/// The most bytes of names, where there are too many tools to declare.
+const NAMED: usize = 4 << 10;
+
+impl Offer {
+    /// Returns whether a tool is listed beside those that call it.
+    fn lists(&self, tool: &str) -> bool {
+        let is_matched = |pattern: &String| match pattern.strip_suffix('*') {
+            Some(start) => tool.starts_with(start),
+            None => pattern == tool,
+        };
+        match self.mode {
+            ToolMode::Direct => true,
+            ToolMode::Script => false,
+            ToolMode::Both => !self.only_in_scripts.iter().any(is_matched),
+        }
+    }
+}
+
+impl Host {
+    /// Returns the tools that this actor is offered, as they are at this moment. If it may use no tool that calls others, it is offered
+    /// all of its tools directly. In the description of a tool that calls others, `{{tools}}` becomes the declarations of those.
+    pub fn offered(&self, actor: &Actor) -> Vec<Definition> {
+        let table = self.inner.plugins.table();
+        let calling = |tool: &Definition| {
+            let route = table.route(&tool.name);
+            route.is_some_and(|route| route.plugin.makes_calls())
+        };
+        let mut tools: Vec<_> = table
+            .tools
+            .iter()
+            .filter(|tool| actor.may_use(&tool.name))
+            .cloned()
+            .collect();
+        let (callers, called): (Vec<_>, Vec<_>) = tools.iter().cloned().partition(calling);
+        let offer = &self.inner.offer;
+        if !callers.is_empty() {
+            tools.retain(|tool| calling(tool) || offer.lists(&tool.name));
+        }
+        for tool in &mut tools {
+            if calling(tool) && tool.description.contains(PLACEHOLDER) {
+                let route = table.route(&tool.name);
+                let may_call = |called: &&Definition| {
+                    route.is_some_and(|route| route.plugin.may_call(&called.name))
+                };
+                let declared = declarations(called.iter().filter(may_call));
+                tool.description = tool.description.replace(PLACEHOLDER, &declared);
+            }
+        }
+        tools
+    }
+}
+
+/// Returns the declarations of tools; if these are too long, their names.
+fn declarations<'a>(tools: impl Iterator<Item = &'a Definition>) -> String {
+    let tools: Vec<_> = tools.collect();
+    if tools.is_empty() {
+        return "There is no tool that it can call.".to_owned();
+    }
+    let mut declared = "declare const tools: {\n".to_owned();
+    for tool in &tools {
+        if declared.len() > DECLARED {
+            return names(&tools);
+        }
+        declared.push_str(&format!("  {}\n", tool.typescript()));
+    }
+    declared.push('}');
+    match declared.len() > DECLARED {
+        true => names(&tools),
+        false => declared,
+    }
+}
+
+fn names(tools: &[&Definition]) -> String {
+    let mut text = format!(
+        "There are {} tools. `await tools.search(\"words\")` finds some and `await tools.describe(\"name\")` shows one, with the schemas \
+         of its arguments and its reply. Their names: ",
+        tools.len()
+    );
+    for (index, tool) in tools.iter().enumerate() {
+        if text.len() > NAMED {
+            text.push_str(&format!("… and {} more", tools.len() - index));
+            break;
+        }
+        let separator = if index == 0 { "" } else { ", " };
+        text.push_str(&format!("{separator}{}", tool.name));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use toolhost_call::tool::Hints;
+
+    fn tools(count: usize) -> Vec<Definition> {
+        let tool = |number| Definition {
+            name: format!("tool_{number}"),
+            title: None,
+            description: "Does something.".to_owned(),
+            input_schema: json!({ "type": "object" }),
+            output_schema: None,
+            hints: Hints::default(),
+            max_duration_ms: None,
+            resources: Vec::new(),
+            plugin: "many".to_owned(),
+        };
+        (0..count).map(tool).collect()
+    }
+
+    #[test]
+    fn few_tools_are_declared_and_many_are_named() {
+        assert_eq!(
+            declarations(tools(2).iter()),
+            "declare const tools: {\n  /** Does something. */ tool_0(args?: Record<string, unknown>): Promise<unknown>;\n  \
+             /** Does something. */ tool_1(args?: Record<string, unknown>): Promise<unknown>;\n}"
+        );
+        let many = declarations(tools(300).iter());
+        assert!(
+            many.starts_with("There are 300 tools. ") && many.contains("tool_0, tool_1, "),
+            "{many}"
+        );
+        let most = declarations(tools(10_000).iter());
+        assert!(
+            most.len() < NAMED + 100 && most.ends_with(" more"),
+            "{most}"
+        );
+        assert_eq!(
+            declarations([].iter()),
+            "There is no tool that it can call."
+        );
+    }
+
+    #[test]
+    fn an_offer_lists_tools_by_its_mode() {
+        let offer = |mode| Offer {
+            mode,
+            only_in_scripts: vec!["weather__*".to_owned(), "read_file".to_owned()],
+        };
+        for (mode, expected) in [
+            (ToolMode::Direct, [true, true, true]),
+            (ToolMode::Script, [false, false, false]),
+            (ToolMode::Both, [false, false, true]),
+        ] {
+            let lists =
+                ["weather__now", "read_file", "execute"].map(|tool| offer(mode).lists(tool));
+            assert_eq!(lists, expected, "{mode}");
+        }
+        assert_eq!("both".parse(), Ok(ToolMode::Both));
+    }
+}
