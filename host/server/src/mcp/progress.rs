@@ -12,6 +12,7 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 use tokio::time::{Instant, timeout_at};
 
+use toolhost_call::call::State;
 use toolhost_call::events::{Event, Listener};
 use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
@@ -91,7 +92,8 @@ impl Progress {
         }
     }
 
-    /// Returns the notification of an event, if it is progress of this call.
+    /// Returns the notification of an event, if it is progress of this call. A start of a call that this call makes is progress, and so is
+    /// the progress of that call.
     fn of_event(&mut self, event: Event) -> Option<ProgressNotificationParam> {
         match event {
             Event::Progress {
@@ -102,8 +104,30 @@ impl Progress {
             } if call == self.call && self.count.reach(done, total) => {
                 Some(self.params(done, message))
             }
+            Event::Call {
+                call,
+                tool,
+                state: State::Running,
+            } if self.makes(&call) => self.nested(&call, &tool),
+            Event::Progress {
+                call,
+                message: Some(message),
+                ..
+            } if self.makes(&call) => self.nested(&call, &message),
             _ => None,
         }
+    }
+
+    /// Returns whether this call makes that one.
+    fn makes(&self, call: &CallId) -> bool {
+        call.outer().is_some_and(|(outer, _)| outer == self.call)
+    }
+
+    /// Returns the notification of what a nested call does. How far this call is, is not known by that.
+    fn nested(&mut self, call: &CallId, text: &str) -> Option<ProgressNotificationParam> {
+        let (_, number) = call.outer()?;
+        let done = self.count.step();
+        Some(self.params(done, Some(format!("call {number}: {text}"))))
     }
 
     fn params(&self, done: f64, message: Option<String>) -> ProgressNotificationParam {
