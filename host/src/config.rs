@@ -32,6 +32,7 @@ mod limits;
 mod packages;
 mod plugins;
 mod problems;
+mod scripts;
 mod section;
 mod tokens;
 mod values;
@@ -48,7 +49,7 @@ use toml::de::{DeTable, ValueDeserializer};
 use plugins::Plugins;
 use problems::{Lines, Listed, Positions, below};
 use section::Section;
-use toolhost_core::PluginSet;
+use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
@@ -76,6 +77,8 @@ pub struct Config {
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
+    /// Whether tools can be called from scripts.
+    has_scripts: bool,
 }
 
 /// A check of the settings of a configuration. It returns the path of each wrong key, and its problem.
@@ -222,6 +225,7 @@ impl Config {
         };
         Ok(Self {
             added: self.added.clone(),
+            has_scripts: self.has_scripts,
             ..read
         })
     }
@@ -239,6 +243,7 @@ impl Config {
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
+            has_scripts: false,
         }
     }
 
@@ -260,6 +265,15 @@ impl Config {
     pub fn with_plugin(mut self, name: impl Into<String>, plugin: Added) -> Self {
         self.added.insert(name.into(), plugin);
         self
+    }
+
+    /// Adds the plugin of scripts, as the file has it.
+    #[must_use]
+    pub fn with_scripts(self) -> Self {
+        Self {
+            has_scripts: true,
+            ..self
+        }
     }
 
     /// Returns the path of the file, if there is one.
@@ -393,6 +407,9 @@ impl Config {
         for (name, added) in &self.added {
             all.entry(name.clone()).or_default().add(added);
         }
+        if self.has_scripts {
+            all.entry(SCRIPT.to_owned()).or_default();
+        }
         for (name, plugin) in all {
             // A plugin without its secret fails alone; the others load.
             if let Err(missing) = plugin.add_to(&mut set, &name, self) {
@@ -435,6 +452,7 @@ impl Config {
         );
         for table in self.plugins.values() {
             paths.extend(table.paths().map(|path| self.resolve(path)));
+            paths.extend(scripts::paths(table, self));
         }
         paths
     }

@@ -20,6 +20,9 @@ use toolhost_state::id::{CallId, ChatId};
 pub(super) use here::run as run_here;
 pub(super) use style::Output;
 
+/// The tool of the plugin of scripts.
+const RUN_SCRIPT: &str = "run_script";
+
 /// Command lines to copy.
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +73,13 @@ pub(super) async fn run(
     let request = request(options.tool, &text, options.chat, options.call, is_here)?;
     match options.remote.server(common)? {
         Some(server) => on_server::run(&server, &request, style).await,
-        None => run_here(common, options.host, request, &prepared, style, None).await,
+        None => {
+            let mut host = options.host;
+            if request.tool == RUN_SCRIPT {
+                host.plugins.with_scripts();
+            }
+            run_here(common, host, request, &prepared, style, None).await
+        }
     }
 }
 

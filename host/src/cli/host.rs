@@ -136,7 +136,8 @@ impl Plan<'_> {
                 .file_roots(options.files.roots())
                 .audit(self.oversight.audit.clone())
                 .metrics(self.oversight.metrics.clone())
-                .approval(self.oversight.approval.clone());
+                .approval(self.oversight.approval.clone())
+                .offer(options.plugins.offer());
             let builder = match options.plugins.guest_memory() {
                 Some(bytes) => builder.guest_memory(bytes),
                 None => builder,

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use bytesize::ByteSize;
 use clap::Args;
+use clap::builder::TypedValueParser as _;
 
 use super::Common;
 use super::given::Given;
 use crate::config::{Added, Config, name_of};
-use toolhost_core::{Grants, Host, PluginSet};
+use strum::VariantNames as _;
+use toolhost_core::{Grants, Host, Offer, PluginSet, ToolMode};
 
 /// Further plugins.
 #[derive(Clone, Debug, Default, Args)]
@@ -25,6 +27,23 @@ pub(super) struct Options {
     /// The component that is loaded without any other plugin, whatever the configuration says.
     #[arg(skip)]
     alone: Option<Alone>,
+    /// How clients are offered the tools: each as a tool of its own, in scripts that run_script runs, or both
+    #[arg(
+        long,
+        value_name = "direct|script|both",
+        env = "TOOLHOST_TOOL_MODE",
+        default_value_t,
+        value_parser = clap::builder::PossibleValuesParser::new(ToolMode::VARIANTS).try_map(|mode| mode.parse::<ToolMode>())
+    )]
+    tool_mode: ToolMode,
+    /// With --tool-mode both: a tool that is offered only in scripts; `*` at the end of the name stands for any rest. Can be repeated
+    #[arg(
+        long,
+        value_name = "TOOL",
+        env = "TOOLHOST_TOOLS_IN_SCRIPT",
+        value_delimiter = ','
+    )]
+    tools_in_script: Vec<String>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
     #[arg(
@@ -113,6 +132,21 @@ impl Options {
         self.alone.is_some()
     }
 
+    /// Returns how clients are offered the tools.
+    pub(super) fn offer(&self) -> Offer {
+        Offer {
+            mode: self.tool_mode,
+            only_in_scripts: self.tools_in_script.clone(),
+        }
+    }
+
+    /// Has the plugin of scripts loaded, for a call of its tool.
+    pub(super) fn with_scripts(&mut self) {
+        if self.tool_mode == ToolMode::Direct {
+            self.tool_mode = ToolMode::Both;
+        }
+    }
+
     /// Returns the components that were named.
     fn named(&self) -> impl Iterator<Item = &Named> {
         let alone = self.alone.iter().map(|alone| &alone.named);
@@ -156,6 +190,10 @@ impl Options {
                 settings: self.given.settings(),
             };
             config.with_plugin(named.name.clone(), plugin)
+        };
+        let config = match self.tool_mode {
+            ToolMode::Direct => config,
+            ToolMode::Script | ToolMode::Both => config.with_scripts(),
         };
         Ok(self.named().fold(config, add))
     }

@@ -7,7 +7,9 @@ use clap::Args;
 
 use super::{Common, plugins, print, remote};
 use crate::cli::host;
+use toolhost_call::call::Actor;
 use toolhost_call::tool::Format;
+use toolhost_core::Builder;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
@@ -42,11 +44,14 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         Some(server) => server.tools(options.format, options.strict).await?,
         None => {
             let config = options.plugins.configuration(common)?;
-            let host = host::start(common, config.plugins()?, Ok).await?;
+            let offer = options.plugins.offer();
+            let offered = |builder: Builder| Ok(builder.offer(offer.clone()));
+            let host = host::start(common, config.plugins()?, offered).await?;
             options.plugins.require(&host)?;
+            let tools = host.offered(&Actor::new("cli"));
             match options.strict {
-                true => options.format.render_strict(&host.tools()),
-                false => options.format.render(&host.tools()),
+                true => options.format.render_strict(&tools),
+                false => options.format.render(&tools),
             }
         }
     };

@@ -10,8 +10,8 @@ use toml::de::ValueDeserializer;
 use super::packages::Package;
 use super::section::{Section, Value};
 use super::values::Setting;
-use super::{Config, grants, limits};
-use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource};
+use super::{Config, grants, limits, scripts};
+use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource, SCRIPT};
 use toolhost_plugin::{Capability, Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::read_private;
@@ -24,12 +24,14 @@ pub(super) type Plugins = BTreeMap<String, Plugin>;
 pub(super) struct Plugin {
     pub(super) component: Option<PathBuf>,
     pub(super) package: Option<Package>,
-    enabled: Option<bool>,
-    sha256: Option<Digest>,
-    grants: Grants,
-    limits: Limits,
-    settings: BTreeMap<String, String>,
-    secrets: BTreeMap<String, Secret>,
+    pub(super) enabled: Option<bool>,
+    pub(super) sha256: Option<Digest>,
+    pub(super) grants: Grants,
+    pub(super) limits: Limits,
+    pub(super) settings: BTreeMap<String, String>,
+    pub(super) secrets: BTreeMap<String, Secret>,
+    /// The directory of the library of scripts.
+    pub(super) library: Option<PathBuf>,
 }
 
 /// A plugin that is added to a configuration.
@@ -45,7 +47,7 @@ pub struct Added {
 
 /// The place of a secret.
 #[derive(Clone, Debug)]
-enum Secret {
+pub(super) enum Secret {
     File(PathBuf),
     Variable(String),
 }
@@ -65,10 +67,10 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
                 "the name of a plugin is 1 to 31 of a-z, 0-9 and single `_`, and begins with a letter",
             );
         }
-        let plugin = if EMBEDDED.contains(&name.as_str()) {
-            read_embedded(table, &name)
-        } else {
-            read_one(table, base)
+        let plugin = match name.as_str() {
+            SCRIPT => scripts::read(table, base),
+            name if EMBEDDED.contains(&name) => read_embedded(table, name),
+            _ => read_one(table, base),
         };
         plugins.insert(name, plugin);
     }
@@ -131,6 +133,7 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
             .map(read_settings)
             .unwrap_or_default(),
         secrets: read_secrets(&mut section),
+        library: None,
     };
     section.finish();
     plugin
@@ -222,6 +225,13 @@ impl Plugin {
         config: &Config,
     ) -> Result<(), Vec<(String, String)>> {
         let enabled = self.enabled.unwrap_or(true);
+        if name == SCRIPT {
+            if config.has_scripts {
+                let source = scripts::source(self, config).map_err(|problem| vec![problem])?;
+                set.sources.push(source);
+            }
+            return Ok(());
+        }
         if EMBEDDED.contains(&name) {
             let limits = Some(self.limits.clone());
             set.embedded

@@ -1,0 +1,148 @@
+//! `[plugins.script]`: the plugin of scripts, and its library.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use super::plugins::{Plugin, name_of};
+use super::section::Section;
+use super::{Config, grants, limits};
+use toolhost_core::{Grants, Options, PluginSource, SCRIPT, Settings, script};
+
+/// The setting that names the directory of scripts that are tools.
+const LIBRARY: &str = "library";
+
+/// The most scripts of a library.
+const SCRIPTS: usize = 100;
+
+/// The most bytes of one of them.
+const BYTES: u64 = 64 << 10;
+
+/// Extensions of the files of scripts.
+const EXTENSIONS: [&str; 2] = ["js", "ts"];
+
+/// Reads the section.
+pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugin {
+    let plugin = Plugin {
+        enabled: section.boolean("enabled"),
+        grants: section
+            .section("grants")
+            .map(|section| grants::read(section, base))
+            .unwrap_or_default(),
+        limits: section
+            .section("limits")
+            .map(limits::read)
+            .unwrap_or_default(),
+        library: section.section("settings").and_then(|mut settings| {
+            let library = settings.text(LIBRARY).map(PathBuf::from);
+            settings.finish();
+            library
+        }),
+        ..Plugin::default()
+    };
+    if plugin.grants != plugin.grants.only_of_calls() {
+        section.wrong("grants", "scripts can be granted `calls` only");
+    }
+    for key in ["component", "signed_by", "sha256", "secrets"] {
+        if section.take(key).is_some() {
+            let text = format!(
+                "{SCRIPT} is an embedded plugin, of which only `enabled`, `limits`, `grants` and `settings` can be set; choose another name"
+            );
+            section.wrong(key, text);
+        }
+    }
+    section.finish();
+    plugin
+}
+
+/// Returns the plugin of scripts. The error is the key of what cannot be used, and why.
+pub(super) fn source(plugin: &Plugin, config: &Config) -> Result<PluginSource, (String, String)> {
+    let mut settings = BTreeMap::new();
+    if let Some(library) = &plugin.library {
+        let scripts = scripts(&config.resolve(library));
+        let scripts = scripts.map_err(|problem| (format!("settings.{LIBRARY}"), problem))?;
+        let scripts = serde_json::to_string(&scripts).unwrap_or_default();
+        settings.insert(LIBRARY.to_owned(), scripts);
+    }
+    let grants = match plugin.grants == Grants::default() {
+        true => Grants::default().with_calls(["*"]),
+        false => plugin.grants.clone(),
+    };
+    let options = Options {
+        grants,
+        limits: plugin.limits.clone(),
+        settings: Settings {
+            settings,
+            ..Settings::default()
+        },
+        ..Options::new(SCRIPT)
+    };
+    Ok(PluginSource {
+        enabled: plugin.enabled.unwrap_or(true),
+        ..script(options)
+    })
+}
+
+/// Returns the directory of the library and its files, to be watched.
+pub(super) fn paths(plugin: &Plugin, config: &Config) -> Vec<PathBuf> {
+    let Some(library) = plugin.library.as_deref().map(|path| config.resolve(path)) else {
+        return Vec::new();
+    };
+    let mut paths = files(&library).unwrap_or_default();
+    paths.push(library);
+    paths
+}
+
+/// Returns the files of the scripts in a directory.
+fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
+    let unreadable = |error| {
+        format!(
+            "the directory {} cannot be read: {error}",
+            directory.display()
+        )
+    };
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Returns the scripts in a directory, by the names of their tools.
+fn scripts(directory: &Path) -> Result<BTreeMap<String, String>, String> {
+    let files = files(directory)?;
+    if files.len() > SCRIPTS {
+        return Err(format!(
+            "the directory {} has {} scripts; a library has at most {SCRIPTS}",
+            directory.display(),
+            files.len()
+        ));
+    }
+    let mut scripts = BTreeMap::new();
+    for path in files {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let shown = path.display();
+        let file =
+            fs::File::open(&path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        let mut text = String::new();
+        let read = file.take(BYTES + 1).read_to_string(&mut text);
+        read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
+        if text.len() as u64 > BYTES {
+            return Err(format!("{shown} is longer than {} KiB", BYTES >> 10));
+        }
+        if scripts.insert(name_of(&stem), text).is_some() {
+            return Err(format!(
+                "two files in {} make a tool {}",
+                directory.display(),
+                name_of(&stem)
+            ));
+        }
+    }
+    Ok(scripts)
+}
