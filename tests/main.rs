@@ -63,6 +63,9 @@ mod audit;
 /// Calls that a plugin makes.
 mod nested;
 
+/// Scripts that call tools, and only what they may.
+mod scripts;
+
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 

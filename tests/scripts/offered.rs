@@ -1,0 +1,62 @@
+//! How clients are offered tools and scripts.
+
+use super::*;
+use toolhost_core::{Offer, ToolMode};
+
+async fn offering(mode: ToolMode, only: &[&str]) -> Setup {
+    let offer = Offer {
+        mode,
+        only_in_scripts: only.iter().map(|&tool| tool.to_owned()).collect(),
+    };
+    changed(|builder| builder.offer(offer)).await
+}
+
+fn names(setup: &Setup, actor: &Actor) -> Vec<String> {
+    let offered = setup.host.offered(actor);
+    offered.into_iter().map(|tool| tool.name).collect()
+}
+
+#[tokio::test]
+async fn tools_are_offered_directly_in_scripts_or_both() {
+    let all = actor("all");
+    let direct = offering(ToolMode::Direct, &[]).await;
+    let everything = names(&direct, &all);
+    assert!(
+        everything.contains(&"run_script".to_owned()) && everything.len() > 7,
+        "{everything:?}"
+    );
+    let scripts = offering(ToolMode::Script, &[]).await;
+    assert_eq!(names(&scripts, &all), ["run_script"]);
+    // Whoever may run no script is offered its tools directly.
+    let bounded = actor("bounded").with_tools(["read_file".to_owned()].into());
+    assert_eq!(names(&scripts, &bounded), ["read_file"]);
+    let both = offering(ToolMode::Both, &["process_*", "read_file"]).await;
+    assert_eq!(
+        names(&both, &all),
+        ["execute", "write_file", "edit_files", "run_script"]
+    );
+    // What is not offered can be called.
+    let listed = both.call("process_list", json!({})).await;
+    assert_eq!(listed["success"], true, "{listed}");
+}
+
+#[tokio::test]
+async fn the_description_declares_what_the_caller_can_call() {
+    let setup = offering(ToolMode::Script, &[]).await;
+    let description = |actor: &Actor| setup.host.offered(actor).swap_remove(0).description;
+    let all = description(&actor("all"));
+    assert!(!all.contains("{{"), "{all}");
+    assert!(all.contains("read_file(args: { /** "), "{all}");
+    assert!(
+        all.contains("execute(args: ") && !all.contains("run_script(args"),
+        "{all}"
+    );
+    assert!(all.len() < 20 << 10, "{}", all.len());
+    let bounded =
+        actor("bounded").with_tools(["run_script", "process_list"].map(str::to_owned).into());
+    let bounded = description(&bounded);
+    assert!(
+        bounded.contains("process_list(args?: {") && !bounded.contains("execute(args"),
+        "{bounded}"
+    );
+}

@@ -1,0 +1,135 @@
+//! What a script can do.
+
+use super::*;
+use toolhost_core::plugin::Plugin;
+
+#[tokio::test]
+async fn a_script_calls_tools_and_returns_its_answer() {
+    let setup = with_scripts().await;
+    for (name, lines) in [("a.txt", "one\ntwo\n"), ("b.txt", "three\n")] {
+        std::fs::write(setup.root().join(name), lines).unwrap();
+    }
+    let code = "
+        const files = (await tools.execute({ command: 'ls' })).output.trim().split('\\n');
+        const lines = await Promise.all(files.map(async (path: string) => {
+            const { total_lines } = await tools.read_file({ path });
+            return [path, total_lines] as const;
+        }));
+        console.log('read', lines.length, 'files');
+        return Object.fromEntries(lines);";
+    let report = report(&setup.host, script(code)).await;
+    assert_eq!(
+        report["result"],
+        json!({ "a.txt": 2, "b.txt": 1 }),
+        "{report}"
+    );
+    assert_eq!(
+        (&report["output"], &report["calls"]),
+        (&json!("read 2 files\n"), &json!(3))
+    );
+}
+
+#[tokio::test]
+async fn failures_of_tools_can_be_caught() {
+    let setup = with_scripts().await;
+    let code = "
+        const errors = [];
+        for (const call of [() => tools.read_file({ path: 'none' }), () => tools.execute({}), () => tools.nothing()]) {
+            try { await call() } catch (error) { errors.push([error.name, error.kind, error.tool]) }
+        }
+        return errors;";
+    let expected = json!([
+        ["ToolError", "failed", "read_file"],
+        ["ToolError", "invalid_arguments", "execute"],
+        ["ToolError", "unknown_tool", "nothing"],
+    ]);
+    assert_eq!(result(&setup.host, code).await, expected);
+}
+
+#[tokio::test]
+async fn an_error_names_its_place() {
+    let setup = with_scripts().await;
+    let code = "const path = 'none';\n  await tools.read_file({ path });";
+    let report = report(&setup.host, script(code)).await;
+    let error = &report["error"];
+    assert_eq!(
+        (&error["line"], &error["source"]),
+        (&json!(2), &json!("await tools.read_file({ path });")),
+        "{report}"
+    );
+    assert_eq!(error["message"], "file does not exist: none");
+}
+
+#[tokio::test]
+async fn a_script_waits_for_a_process() {
+    let setup = with_scripts().await;
+    let code = "
+        const { background_process_id: process_id } = await tools.execute({
+            command: 'while [ ! -e go ]; do sleep 0.01; done; echo done', run_in_background: true,
+        });
+        await tools.write_file({ path: 'go', content: '' });
+        for (;;) {
+            const { running, output } = await tools.process_output({ process_id });
+            if (!running) return output;
+            await sleep(5);
+        }";
+    assert_eq!(result(&setup.host, code).await, "done\n");
+}
+
+#[tokio::test]
+async fn waiting_costs_no_computing_time() {
+    let setup = with_scripts().await;
+    // The limit is 2 s of computing.
+    let code =
+        "await Promise.all([sleep(2200), tools.execute({ command: 'sleep 2.2' })]); return 1";
+    assert_eq!(result(&setup.host, code).await, 1);
+}
+
+#[tokio::test]
+async fn a_library_makes_tools_of_scripts() {
+    let count = "/**\n * Counts the lines of a file.\n * @readonly\n * @input {\"type\": \"object\", \"properties\": {\"path\": {\"type\": \"string\"}}, \"required\": [\"path\"]}\n */\nreturn (await tools.read_file({ path: input.path })).total_lines";
+    let write = "/** Promises to change nothing.\n * @readonly */\nreturn await tools.write_file({ path: 'a', content: '' })";
+    let library = json!({ "count_lines": count, "write": write }).to_string();
+    let options = Options {
+        grants: Grants::default().with_calls(["*"]),
+        settings: toolhost_core::Settings {
+            settings: [("library".to_owned(), library)].into(),
+            ..Default::default()
+        },
+        ..Options::new("script")
+    };
+    let setup = Setup::with(|builder| builder.plugin(SCRIPT, options)).await;
+    std::fs::write(setup.root().join("a.txt"), "one\ntwo\n").unwrap();
+    let counted = setup.call("count_lines", json!({ "path": "a.txt" })).await;
+    assert_eq!(counted["result"], 2, "{counted}");
+    let refused = setup.outcome("count_lines", json!({})).await;
+    assert!(
+        format!("{:?}", refused.result).contains("`path` is missing"),
+        "{refused:?}"
+    );
+    let denied = setup.call("write", json!({})).await;
+    assert_eq!(denied["error"]["kind"], "denied", "{denied}");
+}
+
+#[tokio::test]
+async fn a_library_that_is_wrong_does_not_load() {
+    let setup = with_scripts().await;
+    let library = json!({ "bad": "return 1" }).to_string();
+    let options = Options {
+        settings: toolhost_core::Settings {
+            settings: [("library".to_owned(), library)].into(),
+            ..Default::default()
+        },
+        grants: Grants::default().with_calls(["*"]),
+        ..Options::new("script")
+    };
+    let engine = toolhost_core::plugin::Engine::new(None).unwrap();
+    drop(setup);
+    let error = Plugin::load(&engine, SCRIPT, options).await.unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("the script bad of the library must begin with a comment"),
+        "{error}"
+    );
+}
