@@ -10,7 +10,7 @@
       this.tool = tool;
       if (id !== undefined) this.id = id;
       if (reply !== undefined) this.reply = reply;
-      // The place of the call; that of this constructor helps nobody.
+      // The place of the call, and not of this constructor.
       this.stack = stack;
     }
   }

@@ -13,6 +13,9 @@ pub trait NestedCalls: Debug + Send + Sync {
     /// Returns the tools that the running call may use now, apart from the limits of its plugin's grant.
     fn tools(&self) -> Vec<Definition>;
 
+    /// Returns the one of these with this name.
+    fn tool(&self, name: &str) -> Option<Definition>;
+
     /// Returns the calls that the running call has made, also in earlier hosts, in the order of their numbers.
     fn made(&self) -> BoxFuture<'_, Result<Vec<NestedCall>, StoreError>>;
 

@@ -13,6 +13,7 @@ use toolhost_call::call::{
 use toolhost_call::tool::Definition;
 
 use super::Host;
+use super::plugins::Table;
 
 /// The attribute of a nested call that names the call which made it.
 const PARENT: &str = "parent";
@@ -32,6 +33,13 @@ impl OfCall {
         let (host, outer) = (host.clone(), Arc::clone(outer));
         let is_nested = outer.id.outer().is_some();
         (!is_nested).then(|| Arc::new(Self { host, outer }) as Arc<dyn NestedCalls>)
+    }
+
+    /// Returns whether a call may call the tool of this name: its caller may, and the plugin of the tool makes no calls itself.
+    fn may_use(&self, table: &Table, name: &str) -> bool {
+        let route = table.route(name);
+        let is_of_other = route.is_some_and(|route| !route.plugin.makes_calls());
+        is_of_other && self.outer.actor.may_use(name)
     }
 
     /// Returns the request of a nested call; `None` if the number is not valid.
@@ -58,12 +66,15 @@ impl OfCall {
 impl NestedCalls for OfCall {
     fn tools(&self) -> Vec<Definition> {
         let table = self.host.inner.plugins.table();
-        let may_use = |tool: &&Definition| {
-            let route = table.route(&tool.name);
-            let is_of_other = route.is_some_and(|route| !route.plugin.makes_calls());
-            is_of_other && self.outer.actor.may_use(&tool.name)
-        };
+        let may_use = |tool: &&Definition| self.may_use(&table, &tool.name);
         table.tools.iter().filter(may_use).cloned().collect()
+    }
+
+    fn tool(&self, name: &str) -> Option<Definition> {
+        let table = self.host.inner.plugins.table();
+        let mut tools = table.tools.iter();
+        let found = tools.find(|tool| tool.name == name);
+        found.filter(|_| self.may_use(&table, name)).cloned()
     }
 
     fn made(&self) -> BoxFuture<'_, Result<Vec<NestedCall>, StoreError>> {
@@ -77,18 +88,18 @@ impl NestedCalls for OfCall {
         tool: String,
         arguments: Arguments,
     ) -> BoxFuture<'static, Result<Arc<Outcome>, CallError>> {
-        let known = self.tools().into_iter().map(|tool| tool.name);
-        let known: Vec<_> = known.collect();
-        let unknown = || CallError::UnknownTool {
-            name: tool.clone(),
-            known: known.clone(),
+        let table = self.host.inner.plugins.table();
+        let request = match self.may_use(&table, &tool) {
+            true => self.request(number, tool.clone(), arguments),
+            false => None,
         };
-        if !known.contains(&tool) {
-            return Box::pin(std::future::ready(Err(unknown())));
-        }
-        let request = self.request(number, tool.clone(), arguments);
         let Some(request) = request else {
-            return Box::pin(std::future::ready(Err(unknown())));
+            let known = self.tools().into_iter().map(|tool| tool.name);
+            let unknown = CallError::UnknownTool {
+                known: known.collect(),
+                name: tool,
+            };
+            return Box::pin(std::future::ready(Err(unknown)));
         };
         let host = self.host.clone();
         Box::pin(async move {

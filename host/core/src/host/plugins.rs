@@ -27,7 +27,7 @@ use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
 use granted::Granted;
 pub use source::{Component, Embedded, PluginSet, PluginSource};
-use table::Table;
+pub(super) use table::Table;
 pub(super) use table::{Listed, Route};
 pub use tally::Latency;
 

@@ -146,11 +146,11 @@ impl Calls {
         if call.end_if_cancelled() {
             return Err(wit::Error::Cancelled("the call was cancelled".into()));
         }
-        let tools = self.tools()?;
-        let Some(tool) = tools.iter().find(|tool| tool.name == name) else {
+        let tool = session.tool(&name);
+        let Some(tool) = tool.filter(|_| self.granted.include(&name)) else {
             self.scope
                 .denied("a call of a tool that is not there for it".into());
-            return Err(wit::Error::UnknownTool(unknown(&name, &tools)));
+            return Err(wit::Error::UnknownTool(unknown(&name, &self.tools()?)));
         };
         if call.read_only && !tool.hints.read_only {
             let text = format!("a change by {name}, in a call that promises none");

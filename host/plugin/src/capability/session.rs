@@ -105,6 +105,11 @@ impl Session {
         self.inner.caller.tools()
     }
 
+    /// Returns the one of these with this name.
+    pub(super) fn tool(&self, name: &str) -> Option<Definition> {
+        self.inner.caller.tool(name)
+    }
+
     /// Starts a call, which waits for its turn.
     pub(super) async fn start(
         &self,
