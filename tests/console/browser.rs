@@ -279,6 +279,30 @@ async fn a_chat_is_followed_through_a_restart_of_the_server() {
 
 #[needs(client = "console", program = "chromium")]
 #[tokio::test]
+async fn the_calls_of_a_script_stand_below_it() {
+    let console = Console::start(&["--tool-mode", "both"]);
+    let seen = console.run("nested", json!({})).await;
+    let tools = [
+        "process_list",
+        "run_script",
+        "execute",
+        "execute",
+        "execute",
+    ];
+    assert_eq!(seen["tools"], json!(tools), "{seen}");
+    assert_eq!(
+        seen["nested"],
+        json!([false, false, true, true, true]),
+        "{seen}"
+    );
+    for number in 1..=3 {
+        let text = seen["texts"][number + 1].as_str().unwrap();
+        assert!(text.contains(&format!("echo call-{number}")), "{seen}");
+    }
+}
+
+#[needs(client = "console", program = "chromium")]
+#[tokio::test]
 async fn payloads_run_no_script_and_break_no_layout() {
     let console = Console::start(&["--keep-arguments"]);
     let seen = console.run("payloads", json!({})).await;

@@ -15,6 +15,24 @@ const SETTLE = 300;
  * @typedef {{state?: string, success?: string, tool?: string, text?: string}} Filter
  */
 
+/** The call that made a call; undefined for one that no other made. @param {string} id */
+export const outerOf = (id) => (id.includes("/") ? id.slice(0, id.lastIndexOf("/")) : undefined);
+
+/** Puts calls that another one made below it, in their order; those whose outer call is not there stay. @param {Call[]} calls */
+const nest = (calls) => {
+  const known = new Set(calls.map((call) => call.id));
+  /** @param {Call} call */
+  const outer = (call) => {
+    const id = outerOf(call.id);
+    return id !== undefined && known.has(id) ? id : undefined;
+  };
+  const number = (/** @type {Call} */ call) => Number(call.id.slice(call.id.lastIndexOf("/") + 1));
+  const below = Map.groupBy(calls.filter(outer), outer);
+  return calls
+    .filter((call) => outer(call) === undefined)
+    .flatMap((call) => [call, ...(below.get(call.id) ?? []).sort((one, other) => number(one) - number(other))]);
+};
+
 export class ChatFollower {
   /**
    * @param {string} chat
@@ -139,13 +157,13 @@ export class ChatFollower {
     this.changed();
   }
 
-  /** The calls with the news about them, newest first. @returns {Call[]} */
+  /** The calls with the news about them, newest first, each with the calls that it made below it. @returns {Call[]} */
   get calls() {
     const calls = this.listed.map((call) => ({ ...call, ...this.news.get(call.id) }));
-    if (Object.values(this.filter).some(Boolean)) return calls;
+    if (Object.values(this.filter).some(Boolean)) return nest(calls);
     const known = new Set(this.listed.map((call) => call.id));
     const fresh = [...this.news].filter(([id, news]) => !known.has(id) && news.tool).map(([id, news]) => ({ chat: this.chat, id, ...news }));
-    return [.../** @type {Call[]} */ (fresh).reverse(), ...calls];
+    return nest([.../** @type {Call[]} */ (fresh).reverse(), ...calls]);
   }
 
   /** The processes of a call, or those that no call started. @param {string | undefined} call */

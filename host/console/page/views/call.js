@@ -4,6 +4,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "../parts/htm
 import { Block, Copy, Failure, Json, Moment, Since, State } from "../parts/basics.js";
 import { cancelCall, endProcess } from "../parts/ending.js";
 import { address, api, callAddress, processAddress } from "../core/api.js";
+import { outerOf } from "../core/chat.js";
 import { Output } from "../output/model.js";
 import { Viewer } from "../output/viewer.js";
 import { counted, durationText, line, sizeText, visible } from "../core/text.js";
@@ -28,7 +29,7 @@ export function CallCard({ call, follower, open, mayEnd, wanted, toggle }) {
   }, [wanted]);
   const body = `call-${call.id}`;
   const commands = processes.filter(({ status, background }) => status === "running" && !background).map(({ command }) => command);
-  return html`<li class="call" ref=${item}>
+  return html`<li class=${outerOf(call.id) === undefined ? "call" : "call nested"} ref=${item}>
     <div class="call-head">
       <button type="button" class="call-toggle" aria-expanded=${open} aria-controls=${open ? body : undefined} onClick=${() => toggle(!open)}>
         <span class="turner" aria-hidden="true"></span>
