@@ -54,10 +54,11 @@ use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use packages::Package;
-pub use plugins::{Added, name_of};
+pub use plugins::Added;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
+pub use values::name_of;
 pub use watch::follow;
 pub use workspaces::Workspaces;
 
@@ -269,11 +270,9 @@ impl Config {
 
     /// Adds the plugin of scripts, as the file has it.
     #[must_use]
-    pub fn with_scripts(self) -> Self {
-        Self {
-            has_scripts: true,
-            ..self
-        }
+    pub fn with_scripts(mut self) -> Self {
+        self.has_scripts = true;
+        self
     }
 
     /// Returns the path of the file, if there is one.
@@ -452,7 +451,8 @@ impl Config {
         );
         for table in self.plugins.values() {
             paths.extend(table.paths().map(|path| self.resolve(path)));
-            paths.extend(scripts::paths(table, self));
+            let library = table.library.iter().map(|path| self.resolve(path));
+            paths.extend(library.flat_map(scripts::paths));
         }
         paths
     }

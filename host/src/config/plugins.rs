@@ -24,12 +24,12 @@ pub(super) type Plugins = BTreeMap<String, Plugin>;
 pub(super) struct Plugin {
     pub(super) component: Option<PathBuf>,
     pub(super) package: Option<Package>,
-    pub(super) enabled: Option<bool>,
-    pub(super) sha256: Option<Digest>,
-    pub(super) grants: Grants,
-    pub(super) limits: Limits,
-    pub(super) settings: BTreeMap<String, String>,
-    pub(super) secrets: BTreeMap<String, Secret>,
+    enabled: Option<bool>,
+    sha256: Option<Digest>,
+    grants: Grants,
+    limits: Limits,
+    settings: BTreeMap<String, String>,
+    secrets: BTreeMap<String, Secret>,
     /// The directory of the library of scripts.
     pub(super) library: Option<PathBuf>,
 }
@@ -47,7 +47,7 @@ pub struct Added {
 
 /// The place of a secret.
 #[derive(Clone, Debug)]
-pub(super) enum Secret {
+enum Secret {
     File(PathBuf),
     Variable(String),
 }
@@ -68,7 +68,7 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
             );
         }
         let plugin = match name.as_str() {
-            SCRIPT => scripts::read(table, base),
+            SCRIPT => read_script(table, base),
             name if EMBEDDED.contains(&name) => read_embedded(table, name),
             _ => read_one(table, base),
         };
@@ -99,6 +99,41 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
                 key,
                 format!(
                     "{name} is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name"
+                ),
+            );
+        }
+    }
+    section.finish();
+    plugin
+}
+
+fn read_script(mut section: Section<'_, '_>, base: &Path) -> Plugin {
+    let plugin = Plugin {
+        enabled: section.boolean("enabled"),
+        grants: section
+            .section("grants")
+            .map(|section| grants::read(section, base))
+            .unwrap_or_default(),
+        limits: section
+            .section("limits")
+            .map(limits::read)
+            .unwrap_or_default(),
+        library: section.section("settings").and_then(|mut settings| {
+            let library = settings.text(scripts::LIBRARY).map(PathBuf::from);
+            settings.finish();
+            library
+        }),
+        ..Plugin::default()
+    };
+    if plugin.grants != plugin.grants.only_of_calls() {
+        section.wrong("grants", "scripts can be granted `calls` only");
+    }
+    for key in ["component", "signed_by", "sha256", "secrets"] {
+        if section.take(key).is_some() {
+            section.wrong(
+                key,
+                format!(
+                    "{SCRIPT} is an embedded plugin, of which only `enabled`, `limits`, `grants` and `settings` can be set; choose another name"
                 ),
             );
         }
@@ -227,8 +262,10 @@ impl Plugin {
         let enabled = self.enabled.unwrap_or(true);
         if name == SCRIPT {
             if config.has_scripts {
-                let source = scripts::source(self, config).map_err(|problem| vec![problem])?;
-                set.sources.push(source);
+                let library = self.library.as_deref().map(|path| config.resolve(path));
+                let source = scripts::source(library.as_deref(), &self.grants, &self.limits);
+                let source = source.map_err(|problem| vec![problem])?;
+                set.sources.push(PluginSource { enabled, ..source });
             }
             return Ok(());
         }
@@ -315,11 +352,4 @@ impl Secret {
             }),
         }
     }
-}
-
-/// Returns the name of a plugin whose file has this name, without its extension: `Word-Count.v2` is `word_count_v2`.
-pub fn name_of(stem: &str) -> String {
-    let parts = stem.split(|c: char| !c.is_ascii_alphanumeric());
-    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
-    parts.join("_").to_ascii_lowercase()
 }

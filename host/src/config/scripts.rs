@@ -1,17 +1,16 @@
-//! `[plugins.script]`: the plugin of scripts, and its library.
+//! The plugin of scripts, and its library.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::plugins::{Plugin, name_of};
-use super::section::Section;
-use super::{Config, grants, limits};
+use super::values::name_of;
 use toolhost_core::{Grants, Options, PluginSource, SCRIPT, Settings, script};
+use toolhost_plugin::Limits;
 
 /// The setting that names the directory of scripts that are tools.
-const LIBRARY: &str = "library";
+pub(super) const LIBRARY: &str = "library";
 
 /// The most scripts of a library.
 const SCRIPTS: usize = 100;
@@ -22,73 +21,43 @@ const BYTES: u64 = 64 << 10;
 /// Extensions of the files of scripts.
 const EXTENSIONS: [&str; 2] = ["js", "ts"];
 
-/// Reads the section.
-pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugin {
-    let plugin = Plugin {
-        enabled: section.boolean("enabled"),
-        grants: section
-            .section("grants")
-            .map(|section| grants::read(section, base))
-            .unwrap_or_default(),
-        limits: section
-            .section("limits")
-            .map(limits::read)
-            .unwrap_or_default(),
-        library: section.section("settings").and_then(|mut settings| {
-            let library = settings.text(LIBRARY).map(PathBuf::from);
-            settings.finish();
-            library
-        }),
-        ..Plugin::default()
-    };
-    if plugin.grants != plugin.grants.only_of_calls() {
-        section.wrong("grants", "scripts can be granted `calls` only");
-    }
-    for key in ["component", "signed_by", "sha256", "secrets"] {
-        if section.take(key).is_some() {
-            let text = format!(
-                "{SCRIPT} is an embedded plugin, of which only `enabled`, `limits`, `grants` and `settings` can be set; choose another name"
-            );
-            section.wrong(key, text);
-        }
-    }
-    section.finish();
-    plugin
-}
-
-/// Returns the plugin of scripts. The error is the key of what cannot be used, and why.
-pub(super) fn source(plugin: &Plugin, config: &Config) -> Result<PluginSource, (String, String)> {
+/// Returns the plugin of scripts, with the scripts of this directory as tools. Without a grant, it may call every tool. The error is the
+/// key of what cannot be used, and why.
+///
+/// The plugin is never quarantined: a script that breaks the engine is its caller's, and says nothing about the next one.
+pub(super) fn source(
+    library: Option<&Path>,
+    grants: &Grants,
+    limits: &Limits,
+) -> Result<PluginSource, (String, String)> {
     let mut settings = BTreeMap::new();
-    if let Some(library) = &plugin.library {
-        let scripts = scripts(&config.resolve(library));
+    if let Some(library) = library {
+        let scripts = scripts(library);
         let scripts = scripts.map_err(|problem| (format!("settings.{LIBRARY}"), problem))?;
         let scripts = serde_json::to_string(&scripts).unwrap_or_default();
         settings.insert(LIBRARY.to_owned(), scripts);
     }
-    let grants = match plugin.grants == Grants::default() {
-        true => Grants::default().with_calls(["*"]),
-        false => plugin.grants.clone(),
+    let grants = match grants.calls() {
+        true => grants.clone(),
+        false => Grants::default().with_calls(["*"]),
     };
     let options = Options {
         grants,
-        limits: plugin.limits.clone(),
+        limits: Limits {
+            traps: 0,
+            ..limits.clone()
+        },
         settings: Settings {
             settings,
             ..Settings::default()
         },
         ..Options::new(SCRIPT)
     };
-    Ok(PluginSource {
-        enabled: plugin.enabled.unwrap_or(true),
-        ..script(options)
-    })
+    Ok(script(options))
 }
 
-/// Returns the directory of the library and its files, to be watched.
-pub(super) fn paths(plugin: &Plugin, config: &Config) -> Vec<PathBuf> {
-    let Some(library) = plugin.library.as_deref().map(|path| config.resolve(path)) else {
-        return Vec::new();
-    };
+/// Returns the directory of a library and its files, to be watched.
+pub(super) fn paths(library: PathBuf) -> Vec<PathBuf> {
     let mut paths = files(&library).unwrap_or_default();
     paths.push(library);
     paths
