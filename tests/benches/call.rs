@@ -1,5 +1,5 @@
-//! What a call costs, next to what it would cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`
-//! and `chats` behind `--`, and `--quick` for a tenth of everything.
+//! What a call costs, next to what it would cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`,
+//! `chats` and `scripts` behind `--`, and `--quick` for a tenth of everything.
 //!
 //! What is compared is measured in turns, so that a machine that becomes slower does so for all.
 
@@ -35,8 +35,8 @@ use std::time::{Duration, Instant};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use toolhost_artifacts::WORD_COUNT;
-use toolhost_core::{CallId, Host};
+use toolhost_artifacts::{SCRIPT, WORD_COUNT};
+use toolhost_core::{CallId, Grants, Host, Options};
 use toolhost_local::process::Spawner;
 use toolhost_plugin::Limits;
 use toolhost_workspace::process::Kind;
@@ -227,6 +227,49 @@ fn chats(report: &mut Report, runtime: &Runtime, host: &Host) {
     );
 }
 
+/// Scripts: the start of one, and what each of its calls costs, next to the same call without a script.
+fn scripts(report: &mut Report, runtime: &Runtime, base: &Path) {
+    let options = Options {
+        grants: Grants::default().with_calls(["*"]),
+        ..Options::new("script")
+    };
+    let builder = host(base, None)
+        .plugin(
+            guest::guest("well_behaved"),
+            guest::limited("trivial", Limits::default()),
+        )
+        .plugin(SCRIPT, options);
+    let host = runtime.block_on(builder.start()).expect("the host starts");
+    let run = |code: &str| {
+        let begun = Instant::now();
+        runtime.block_on(call(&host, "bench", "run_script", &json!({ "code": code })));
+        begun.elapsed()
+    };
+    run("return 1");
+    let mut starts: Vec<_> = (0..report.rounds(300)).map(|_| run("return 1")).collect();
+    let mut direct: Vec<_> = (0..report.rounds(300))
+        .map(|_| timed(runtime, &host, "t"))
+        .collect();
+    let start = median(&mut starts);
+    report.pair(
+        "a script that returns 1, in process",
+        start,
+        "a trivial call",
+        median(&mut direct),
+    );
+    let code = "for (let i = 0; i < 1000; i++) await tools.t({}); return 1";
+    let mut nested: Vec<_> = (0..report.rounds(20))
+        .map(|_| run(code).saturating_sub(start) / 1000)
+        .collect();
+    report.pair(
+        "each of 1,000 trivial calls of a script, one after the other",
+        median(&mut nested),
+        "a trivial call",
+        median(&mut direct),
+    );
+    runtime.block_on(host.shutdown());
+}
+
 fn main() {
     let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
@@ -244,6 +287,9 @@ fn main() {
     }
     if report.chosen("chats") {
         chats(&mut report, &runtime, &host);
+    }
+    if report.chosen("scripts") {
+        scripts(&mut report, &runtime, base.path());
     }
     runtime.block_on(host.shutdown());
 }

@@ -1,4 +1,5 @@
-//! A host that is killed while a call makes calls: a repeat runs the call again, and none of its calls twice.
+//! A host that is killed while a call makes calls: a repeat runs the call again, and none of its calls twice. The calls are those of a
+//! plan, or of a script.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -15,6 +16,11 @@ const CALLS: usize = 20;
 
 /// A server with the plugin that may run commands through `execute`, in a workspace that keeps its state.
 fn start(workspace: &Path, more: &str) -> Serving {
+    start_in(workspace, more, "direct")
+}
+
+/// The same, with tools offered in this mode.
+fn start_in(workspace: &Path, more: &str, mode: &str) -> Serving {
     let config = workspace.join("toolhost.toml");
     let component = workspace.join("caller.wasm");
     if !component.exists() {
@@ -26,19 +32,25 @@ fn start(workspace: &Path, more: &str) -> Serving {
     std::fs::write(&config, text).unwrap();
     let mut command = server(workspace);
     command.env("TOOLHOST_TOKEN", TOKEN);
-    command.arg("--config").arg(config).arg("serve");
+    command.arg("--config").arg(config);
+    command.args(["serve", "--tool-mode", mode]);
     Serving::of(command)
 }
 
 /// Calls `call_tools` until a server answers. `None`: the server is gone.
 async fn call_once(serving: &Serving, id: &str, plan: &Value) -> Option<Value> {
     let body = json!({ "tool": "call_tools", "arguments": plan });
+    put(serving, id, &body).await
+}
+
+/// Makes a call until a server answers. `None`: the server is gone.
+async fn put(serving: &Serving, id: &str, body: &Value) -> Option<Value> {
     loop {
         let request = serving
             .client
             .put(format!("{}/v1/chats/chat/calls/{id}", serving.url))
             .bearer_auth(TOKEN)
-            .json(&body);
+            .json(body);
         let response = request.send().await.ok()?;
         let status = response.status().as_u16();
         let body = response.json::<Value>().await.ok()?;
@@ -72,13 +84,59 @@ fn effects(round: usize, together: bool) -> Value {
     json!({ "calls": calls, "together": together })
 }
 
+/// Who makes the calls of a plan.
+#[derive(Clone, Copy)]
+enum Maker {
+    /// The plugin of tests.
+    Plugin,
+    /// A script.
+    Script,
+}
+
+impl Maker {
+    fn start(self, workspace: &Path) -> Serving {
+        let mode = match self {
+            Self::Plugin => "direct",
+            Self::Script => "both",
+        };
+        start_in(workspace, "", mode)
+    }
+
+    /// The call that makes the calls of a plan.
+    fn call(self, plan: &Value) -> Value {
+        let script = format!(
+            "const plan = {plan};
+            const run = async ({{ tool, arguments: args }}) => {{
+                try {{ await tools.call(tool, args); return {{}} }} catch ({{ kind }}) {{ return {{ error: kind }} }}
+            }};
+            if (plan.together) return await Promise.all(plan.calls.map(run));
+            const ends = [];
+            for (const call of plan.calls) ends.push(await run(call));
+            return ends;"
+        );
+        match self {
+            Self::Plugin => json!({ "tool": "call_tools", "arguments": plan }),
+            Self::Script => json!({ "tool": "run_script", "arguments": { "code": script } }),
+        }
+    }
+
+    /// How each call of the plan ended.
+    fn ends(self, answer: &Value) -> &Value {
+        match self {
+            Self::Plugin => &answer["structured"]["ends"],
+            Self::Script => &answer["structured"]["result"],
+        }
+    }
+}
+
 /// Kills the host while calls make calls with effects, repeats each call, and returns how many nested calls were unknown.
-async fn killed(rounds: usize) -> usize {
+async fn killed(maker: Maker, rounds: usize) -> usize {
     let workspace = tempfile::tempdir().unwrap();
-    let mut serving = start(workspace.path(), "");
+    let mut serving = maker.start(workspace.path());
     let mut unknown = 0;
     for round in 0..rounds {
         let (id, plan) = (format!("outer_{round}"), effects(round, round % 2 == 0));
+        let body = maker.call(&plan);
         let random = uuid::Uuid::new_v4().as_u128();
         // In the midst of the calls: the moment is what is random here, nothing waits for it.
         let at = (random % CALLS as u128) as usize;
@@ -93,16 +151,16 @@ async fn killed(rounds: usize) -> usize {
             tokio::time::sleep(moment).await;
         };
         let answered = tokio::select! {
-            answer = call_once(&serving, &id, &plan) => answer,
+            answer = put(&serving, &id, &body) => answer,
             () = killing => None,
         };
         serving.signal(Signal::SIGKILL);
         drop(serving);
-        serving = start(workspace.path(), "");
-        let again = tokio::time::timeout(PATIENCE, call_once(&serving, &id, &plan));
+        serving = maker.start(workspace.path());
+        let again = tokio::time::timeout(PATIENCE, put(&serving, &id, &body));
         let again = again.await.expect("the repeat is answered").unwrap();
         assert_eq!(again["state"], "finished", "{again}");
-        let ends = again["structured"]["ends"].as_array().unwrap();
+        let ends = maker.ends(&again).as_array().unwrap();
         if let Some(answer) = answered {
             assert_eq!(again, answer, "a call that has ended does not run again");
         }
@@ -127,7 +185,7 @@ async fn killed(rounds: usize) -> usize {
             );
         }
         // The repeat of the repeat changes nothing.
-        let third = call_once(&serving, &id, &plan).await.unwrap();
+        let third = put(&serving, &id, &body).await.unwrap();
         assert_eq!(third, again);
         assert_eq!(self::runs(workspace.path()), runs);
     }
@@ -136,10 +194,22 @@ async fn killed(rounds: usize) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_effect_happens_twice_though_the_host_is_killed() {
-    let rounds = std::env::var("TOOLHOST_NESTED_KILLS").map_or(6, |text| text.parse().unwrap());
-    let unknown = killed(rounds).await;
+    let rounds = rounds();
+    let unknown = killed(Maker::Plugin, rounds).await;
     // At most the calls that ran at the same time.
     assert!(unknown <= rounds * 8, "{unknown} of {rounds} times {CALLS}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_effect_of_a_script_happens_twice_though_the_host_is_killed() {
+    let rounds = rounds();
+    let unknown = killed(Maker::Script, rounds).await;
+    assert!(unknown <= rounds * 8, "{unknown} of {rounds} times {CALLS}");
+}
+
+/// How often the host is killed; 200 times where somebody wants to be sure.
+fn rounds() -> usize {
+    std::env::var("TOOLHOST_NESTED_KILLS").map_or(6, |text| text.parse().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,7 +27,7 @@ async fn tools_are_offered_directly_in_scripts_or_both() {
     );
     let scripts = offering(ToolMode::Script, &[]).await;
     assert_eq!(names(&scripts, &all), ["run_script"]);
-    // Whoever may run no script is offered its tools directly.
+    // An actor that may run no script is offered its tools directly.
     let bounded = actor("bounded").with_tools(["read_file".to_owned()].into());
     assert_eq!(names(&scripts, &bounded), ["read_file"]);
     let both = offering(ToolMode::Both, &["process_*", "read_file"]).await;

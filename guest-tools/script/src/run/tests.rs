@@ -1,3 +1,5 @@
+//! Scripts with tools that answer as a test says.
+
 use super::*;
 
 use std::time::Duration;

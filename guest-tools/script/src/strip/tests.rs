@@ -1,3 +1,5 @@
+//! Scripts before and after their types are taken out.
+
 use super::*;
 
 /// Strips a script, and looks whether every character that is left is where it was. Returns the rest with its spaces joined.
