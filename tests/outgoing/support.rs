@@ -134,6 +134,8 @@ pub(crate) async fn converse(
         _ = seen.send(Seen::Closed);
     }
     _ = stream.shutdown().await;
+    // A connection that is closed before its request was read is reset, and the response may be lost.
+    _ = tokio::io::copy(&mut stream, &mut tokio::io::sink()).await;
 }
 
 /// Resolves every name to one answer after the other; the last one stays.
