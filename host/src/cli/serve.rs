@@ -183,13 +183,18 @@ impl Served for Tools {
 /// compiling takes long, returns before that; the list of plugins then shows which are missing.
 pub(super) async fn follow(config: &Config, host: &Host, plugins: PluginSet) -> Option<Follower> {
     const PATIENCE: Duration = Duration::from_secs(5);
-    if config.dependencies().is_empty() {
+    let has_files = !config.dependencies().is_empty();
+    if !has_files && plugins.sources.is_empty() {
         return None;
     }
-    let watcher = config::follow(config.clone(), host.clone());
-    let watcher = watcher
-        .inspect_err(|error| tracing::warn!(%error, "changed plugins are loaded at the next start"))
-        .ok();
+    let watcher = has_files.then(|| config::follow(config.clone(), host.clone()));
+    let watcher = watcher.and_then(|watcher| {
+        watcher
+            .inspect_err(
+                |error| tracing::warn!(%error, "changed plugins are loaded at the next start"),
+            )
+            .ok()
+    });
     if let Some(watcher) = &watcher {
         signals::on_reload(watcher.reload());
     }
