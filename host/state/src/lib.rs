@@ -8,6 +8,7 @@ pub mod error_chain;
 pub mod id;
 pub mod own_limits;
 pub mod own_pages;
+pub mod pattern;
 pub mod proc;
 pub mod secret;
 pub mod state_dir;

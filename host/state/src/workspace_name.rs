@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::pattern;
+
 /// The longest name of a workspace, in bytes.
 pub const MAX_WORKSPACE_NAME: usize = 128;
 
@@ -78,10 +80,7 @@ pub struct InvalidWorkspacePattern;
 impl WorkspacePattern {
     /// Returns whether a workspace is one of these.
     pub fn matches(&self, name: &WorkspaceName) -> bool {
-        match self.text.strip_suffix('*') {
-            Some(prefix) => name.as_str().starts_with(prefix),
-            None => self.text == name.as_str(),
-        }
+        pattern::matches(&self.text, name.as_str())
     }
 
     /// Returns the one workspace that this is, unless it is a prefix.

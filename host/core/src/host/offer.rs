@@ -4,6 +4,7 @@ use toolhost_call::call::Actor;
 use toolhost_call::tool::Definition;
 
 use super::Host;
+use toolhost_state::pattern;
 
 /// How clients are offered the tools.
 #[derive(
@@ -38,7 +39,7 @@ pub struct Offer {
     pub only_in_scripts: Vec<String>,
 }
 
-/// What stands in a description for the declarations of the tools that can be called.
+/// The place of the declarations of tools in a description.
 const PLACEHOLDER: &str = "{{tools}}";
 
 /// The most bytes of the declarations in one description.
@@ -50,14 +51,13 @@ const NAMED: usize = 4 << 10;
 impl Offer {
     /// Returns whether a tool is listed beside those that call it.
     fn lists(&self, tool: &str) -> bool {
-        let is_matched = |pattern: &String| match pattern.strip_suffix('*') {
-            Some(start) => tool.starts_with(start),
-            None => pattern == tool,
-        };
         match self.mode {
             ToolMode::Direct => true,
             ToolMode::Script => false,
-            ToolMode::Both => !self.only_in_scripts.iter().any(is_matched),
+            ToolMode::Both => {
+                let mut patterns = self.only_in_scripts.iter();
+                !patterns.any(|pattern| pattern::matches(pattern, tool))
+            }
         }
     }
 }
@@ -71,28 +71,25 @@ impl Host {
             let route = table.route(&tool.name);
             route.is_some_and(|route| route.plugin.makes_calls())
         };
-        let mut tools: Vec<_> = table
-            .tools
-            .iter()
-            .filter(|tool| actor.may_use(&tool.name))
-            .cloned()
-            .collect();
-        let (callers, called): (Vec<_>, Vec<_>) = tools.iter().cloned().partition(calling);
-        let offer = &self.inner.offer;
-        if !callers.is_empty() {
-            tools.retain(|tool| calling(tool) || offer.lists(&tool.name));
-        }
-        for tool in &mut tools {
-            if calling(tool) && tool.description.contains(PLACEHOLDER) {
-                let route = table.route(&tool.name);
-                let may_call = |called: &&Definition| {
-                    route.is_some_and(|route| route.plugin.may_call(&called.name))
-                };
-                let declared = declarations(called.iter().filter(may_call));
-                tool.description = tool.description.replace(PLACEHOLDER, &declared);
+        let usable = table.tools.iter().filter(|tool| actor.may_use(&tool.name));
+        let usable: Vec<_> = usable.collect();
+        let offers_all = !usable.iter().any(|tool| calling(tool));
+        let is_offered =
+            |tool: &&&Definition| offers_all || calling(tool) || self.inner.offer.lists(&tool.name);
+        let offered = usable.iter().filter(is_offered).map(|tool| {
+            let mut tool = Definition::clone(tool);
+            if tool.description.contains(PLACEHOLDER)
+                && let Some(route) = table.route(&tool.name)
+                && route.plugin.makes_calls()
+            {
+                let may_call =
+                    |called: &&Definition| !calling(called) && route.plugin.may_call(&called.name);
+                let called = usable.iter().copied().filter(may_call);
+                tool.description = tool.description.replace(PLACEHOLDER, &declarations(called));
             }
-        }
-        tools
+            tool
+        });
+        offered.collect()
     }
 }
 

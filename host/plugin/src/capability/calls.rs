@@ -17,7 +17,6 @@ use super::session::{Session, StartError};
 use super::{Call, CallContext, CallState, Capability, Of, Scope, View, bindings};
 use crate::grants::{GrantValue, Grants};
 use generated::toolhost::plugin::calls as wit;
-use grant::Patterns;
 use toolhost_call::call::Arguments;
 use toolhost_call::tool::Definition;
 
@@ -63,21 +62,9 @@ impl Grants {
         self.get(NAME).is_some()
     }
 
-    /// Returns of these grants the one to call other tools.
-    #[must_use]
-    pub fn only_of_calls(&self) -> Self {
-        let granted = self.granted.iter().filter(|(name, _)| **name == NAME);
-        Self {
-            granted: granted
-                .map(|(name, value)| (*name, value.clone()))
-                .collect(),
-            ..Self::default()
-        }
-    }
-
     /// Returns whether one of the patterns of the grant matches the name of a tool.
     pub(crate) fn may_call(&self, tool: &str) -> bool {
-        Patterns::of(self.get(NAME)).include(tool)
+        grant::includes(self.get(NAME), tool)
     }
 
     /// Returns whether all effects of the plugin are calls of other tools, which the host records. A call of it can then run again
@@ -98,20 +85,20 @@ const MAX_FOUND: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Calls {
     scope: Scope,
-    granted: Arc<Patterns>,
+    granted: Option<Arc<GrantValue>>,
 }
 
 impl CallState for Calls {
-    type Grant = Arc<Patterns>;
+    type Grant = Option<Arc<GrantValue>>;
 
     fn prepare(value: Option<&GrantValue>) -> Self::Grant {
-        Arc::new(Patterns::of(value))
+        value.cloned().map(Arc::new)
     }
 
     fn begin(granted: &Self::Grant, context: &CallContext) -> Self {
         Self {
             scope: context.scope(NAME),
-            granted: Arc::clone(granted),
+            granted: granted.clone(),
         }
     }
 }
@@ -132,11 +119,15 @@ impl Calls {
         }
     }
 
+    fn may_call(&self, tool: &str) -> bool {
+        grant::includes(self.granted.as_deref(), tool)
+    }
+
     /// Returns the tools that can be called, sorted by name.
     fn tools(&self) -> Result<Vec<Definition>, wit::Error> {
         let (_, session) = self.session()?;
         let mut tools = session.tools();
-        tools.retain(|tool| self.granted.include(&tool.name));
+        tools.retain(|tool| self.may_call(&tool.name));
         tools.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(tools)
     }
@@ -147,7 +138,7 @@ impl Calls {
             return Err(wit::Error::Cancelled("the call was cancelled".into()));
         }
         let tool = session.tool(&name);
-        let Some(tool) = tool.filter(|_| self.granted.include(&name)) else {
+        let Some(tool) = tool.filter(|_| self.may_call(&name)) else {
             self.scope
                 .denied("a call of a tool that is not there for it".into());
             return Err(wit::Error::UnknownTool(unknown(&name, &self.tools()?)));

@@ -1,27 +1,15 @@
 //! The grant to call other tools: patterns of their names.
 
 use crate::grants::{GrantValue, InvalidGrant};
+use toolhost_state::pattern;
 
-/// The names of the tools that a plugin may call.
-#[derive(Debug, Default)]
-pub(crate) struct Patterns(Vec<String>);
-
-impl Patterns {
-    /// Reads a granted value.
-    pub(super) fn of(value: Option<&GrantValue>) -> Self {
-        match value {
-            Some(GrantValue::List(patterns)) => Self(patterns.clone()),
-            _ => Self::default(),
-        }
-    }
-
-    /// Returns whether a pattern matches the name of a tool.
-    pub(super) fn include(&self, tool: &str) -> bool {
-        let mut patterns = self.0.iter();
-        patterns.any(|pattern| match pattern.strip_suffix('*') {
-            Some(start) => tool.starts_with(start),
-            None => pattern == tool,
-        })
+/// Returns whether one of the granted patterns stands for the name of a tool.
+pub(super) fn includes(value: Option<&GrantValue>, tool: &str) -> bool {
+    match value {
+        Some(GrantValue::List(patterns)) => patterns
+            .iter()
+            .any(|pattern| pattern::matches(pattern, tool)),
+        _ => false,
     }
 }
 
@@ -66,7 +54,6 @@ mod tests {
         let value = GrantValue::List(vec!["read_file".into(), "weather__*".into()]);
         let (value, problems) = read(value);
         assert_eq!(problems, []);
-        let patterns = Patterns::of(value.as_ref());
         for (tool, is_included) in [
             ("read_file", true),
             ("read_files", false),
@@ -74,11 +61,11 @@ mod tests {
             ("weather_now", false),
             ("", false),
         ] {
-            assert_eq!(patterns.include(tool), is_included, "{tool}");
+            assert_eq!(includes(value.as_ref(), tool), is_included, "{tool}");
         }
         let (all, _) = read(GrantValue::Text("*".into()));
-        assert!(Patterns::of(all.as_ref()).include("execute"));
-        assert!(!Patterns::of(None).include("execute"));
+        assert!(includes(all.as_ref(), "execute"));
+        assert!(!includes(None, "execute"));
     }
 
     #[test]
