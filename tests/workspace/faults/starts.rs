@@ -39,8 +39,10 @@ async fn a_start_without_a_key_runs_once_however_it_is_cut() {
 
 #[tokio::test]
 async fn many_starts_at_once_run_once_each_while_all_connections_are_cut() {
+    // Fewer than a chat may have at once: none of them may have ended when the last one starts.
+    const STARTS: usize = 30;
     let far = Far::new().await;
-    let starting = futures_util::future::join_all((0..40).map(async |number| {
+    let starting = futures_util::future::join_all((0..STARTS).map(async |number| {
         let key = (number % 2 == 0).then(|| format!("key {number}"));
         far.start_counted(key.as_deref()).await.unwrap().0
     }));
@@ -61,8 +63,8 @@ async fn many_starts_at_once_run_once_each_while_all_connections_are_cut() {
         () = async { cutting.await; std::future::pending().await } => unreachable!(),
     };
     let ids: std::collections::BTreeSet<_> = started.iter().collect();
-    assert_eq!(ids.len(), 40);
-    assert_eq!(far.runs().await, 40);
+    assert_eq!(ids.len(), STARTS);
+    assert_eq!(far.runs().await, STARTS);
 }
 
 #[tokio::test]
