@@ -42,7 +42,7 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::{Builder, StartError};
-pub use embedded::{EMBEDDED, SCRIPT, script};
+pub use embedded::{EMBEDDED, RUN_SCRIPT, SCRIPT, script};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
 pub use plugins::{

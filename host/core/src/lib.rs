@@ -37,7 +37,7 @@ mod host;
 
 pub use host::{
     Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, Offer, PluginChange,
-    PluginError, PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, Removal,
+    PluginError, PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, RUN_SCRIPT, Removal,
     RemovedWorkspace, SCRIPT, StartError, ToolMode, WorkspaceInfo, WorkspaceState, script,
 };
 pub use toolhost_call as call;

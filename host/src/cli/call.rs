@@ -14,14 +14,12 @@ use clap::Args;
 
 use super::{Common, arguments, host, remote};
 use toolhost_call::call::{Actor, Arguments, Request};
+use toolhost_core::RUN_SCRIPT;
 use toolhost_service::processes::Prepared;
 use toolhost_state::id::{CallId, ChatId};
 
 pub(super) use here::run as run_here;
 pub(super) use style::Output;
-
-/// The tool of the plugin of scripts.
-const RUN_SCRIPT: &str = "run_script";
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\

@@ -14,6 +14,9 @@ pub const EMBEDDED: [&str; 3] = ["shell", "files", SCRIPT];
 /// The name of the plugin of scripts. A host has it only if it is among its plugins: see [`script`].
 pub const SCRIPT: &str = "script";
 
+/// The tool of that plugin that runs a script.
+pub const RUN_SCRIPT: &str = "run_script";
+
 /// Returns the plugin of scripts with these options, for [`PluginSet::sources`](super::PluginSet::sources).
 pub fn script(options: Options) -> PluginSource {
     PluginSource::bytes(Bytes::from_static(toolhost_artifacts::SCRIPT), options)
