@@ -29,6 +29,7 @@
 
 mod grants;
 mod limits;
+mod named_files;
 mod packages;
 mod plugins;
 mod problems;
@@ -46,6 +47,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::de::{DeTable, ValueDeserializer};
 
+use named_files::named_files;
 use plugins::Plugins;
 use problems::{Lines, Listed, Positions, below};
 use section::Section;
@@ -53,12 +55,12 @@ use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
+pub use named_files::name_of;
 pub use packages::Package;
 pub use plugins::Added;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
-pub use values::name_of;
 pub use watch::follow;
 pub use workspaces::Workspaces;
 
@@ -470,18 +472,7 @@ impl Config {
         };
         check_directory(&directory)
             .map_err(|error| format!("the plugin_dir cannot be used: {error}"))?;
-        let mut found = Vec::new();
-        for entry in std::fs::read_dir(&directory).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            let is_component = path
-                .extension()
-                .is_some_and(|extension| extension == "wasm");
-            let stem = path.file_stem().and_then(|stem| stem.to_str());
-            if let Some(stem) = stem.filter(|stem| is_component && !stem.starts_with('.')) {
-                found.push((name_of(stem), path));
-            }
-        }
-        found.sort();
+        let found = named_files(&directory, &["wasm"]).map_err(unreadable)?;
         let twice = found
             .array_windows()
             .filter(|[first, second]| first.0 == second.0)

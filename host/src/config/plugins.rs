@@ -67,18 +67,18 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
                 "the name of a plugin is 1 to 31 of a-z, 0-9 and single `_`, and begins with a letter",
             );
         }
-        let plugin = match name.as_str() {
-            SCRIPT => read_script(table, base),
-            name if EMBEDDED.contains(&name) => read_embedded(table, name),
-            _ => read_one(table, base),
+        let plugin = if EMBEDDED.contains(&name.as_str()) {
+            read_embedded(table, &name, base)
+        } else {
+            read_one(table, base)
         };
         plugins.insert(name, plugin);
     }
     plugins
 }
 
-fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
-    let plugin = Plugin {
+fn read_embedded(mut section: Section<'_, '_>, name: &str, base: &Path) -> Plugin {
+    let mut plugin = Plugin {
         enabled: section.boolean("enabled"),
         limits: section
             .section("limits")
@@ -86,6 +86,23 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
             .unwrap_or_default(),
         ..Plugin::default()
     };
+    let mut settable = "`enabled` and `limits`";
+    if name == SCRIPT {
+        settable = "`enabled`, `limits`, `grants` and `settings`";
+        if let Some(section) = section.section("grants") {
+            plugin.grants = grants::read(section, base);
+        }
+        if let Some(mut settings) = section.section("settings") {
+            plugin.library = settings.text(scripts::LIBRARY).map(PathBuf::from);
+            settings.finish();
+        }
+        let Grants { env, preopens, .. } = &plugin.grants;
+        let mut granted = plugin.grants.granted().keys();
+        if granted.any(|name| *name != "calls") || !env.is_empty() || !preopens.is_empty() {
+            section.wrong("grants", "scripts can be granted `calls` only");
+        }
+    }
+    // Those that can be set were read.
     for key in [
         "component",
         "signed_by",
@@ -98,42 +115,7 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str) -> Plugin {
             section.wrong(
                 key,
                 format!(
-                    "{name} is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name"
-                ),
-            );
-        }
-    }
-    section.finish();
-    plugin
-}
-
-fn read_script(mut section: Section<'_, '_>, base: &Path) -> Plugin {
-    let plugin = Plugin {
-        enabled: section.boolean("enabled"),
-        grants: section
-            .section("grants")
-            .map(|section| grants::read(section, base))
-            .unwrap_or_default(),
-        limits: section
-            .section("limits")
-            .map(limits::read)
-            .unwrap_or_default(),
-        library: section.section("settings").and_then(|mut settings| {
-            let library = settings.text(scripts::LIBRARY).map(PathBuf::from);
-            settings.finish();
-            library
-        }),
-        ..Plugin::default()
-    };
-    if plugin.grants != plugin.grants.only_of_calls() {
-        section.wrong("grants", "scripts can be granted `calls` only");
-    }
-    for key in ["component", "signed_by", "sha256", "secrets"] {
-        if section.take(key).is_some() {
-            section.wrong(
-                key,
-                format!(
-                    "{SCRIPT} is an embedded plugin, of which only `enabled`, `limits`, `grants` and `settings` can be set; choose another name"
+                    "{name} is an embedded plugin, of which only {settable} can be set; choose another name"
                 ),
             );
         }

@@ -1,11 +1,11 @@
 //! The plugin of scripts, and its library.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::values::name_of;
+use super::named_files::named_files;
 use toolhost_core::{Grants, Options, PluginSource, SCRIPT, Settings, script};
 use toolhost_plugin::Limits;
 
@@ -58,60 +58,39 @@ pub(super) fn source(
 
 /// Returns the directory of a library and its files, to be watched.
 pub(super) fn paths(library: PathBuf) -> Vec<PathBuf> {
-    let mut paths = files(&library).unwrap_or_default();
-    paths.push(library);
-    paths
-}
-
-/// Returns the files of the scripts in a directory.
-fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let unreadable = |error| {
-        format!(
-            "the directory {} cannot be read: {error}",
-            directory.display()
-        )
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(unreadable)? {
-        let path = entry.map_err(unreadable)?.path();
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
+    let files = named_files(&library, &EXTENSIONS).unwrap_or_default();
+    let files = files.into_iter().map(|(_, path)| path);
+    files.chain([library]).collect()
 }
 
 /// Returns the scripts in a directory, by the names of their tools.
 fn scripts(directory: &Path) -> Result<BTreeMap<String, String>, String> {
-    let files = files(directory)?;
+    let shown = directory.display();
+    let unreadable = |error| format!("the directory {shown} cannot be read: {error}");
+    let files = named_files(directory, &EXTENSIONS).map_err(unreadable)?;
     if files.len() > SCRIPTS {
         return Err(format!(
-            "the directory {} has {} scripts; a library has at most {SCRIPTS}",
-            directory.display(),
+            "the directory {shown} has {} scripts; a library has at most {SCRIPTS}",
             files.len()
         ));
     }
     let mut scripts = BTreeMap::new();
-    for path in files {
-        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-        let shown = path.display();
-        let file =
-            fs::File::open(&path).map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        let mut text = String::new();
-        let read = file.take(BYTES + 1).read_to_string(&mut text);
-        read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
-        if text.len() as u64 > BYTES {
-            return Err(format!("{shown} is longer than {} KiB", BYTES >> 10));
-        }
-        if scripts.insert(name_of(&stem), text).is_some() {
-            return Err(format!(
-                "two files in {} make a tool {}",
-                directory.display(),
-                name_of(&stem)
-            ));
+    for (name, path) in files {
+        let text = text(&path)?;
+        if scripts.insert(name.clone(), text).is_some() {
+            return Err(format!("two files in {shown} make a tool {name}"));
         }
     }
     Ok(scripts)
+}
+
+fn text(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(BYTES + 1).read_to_string(&mut text));
+    read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
+    match text.len() as u64 > BYTES {
+        true => Err(format!("{shown} is longer than {} KiB", BYTES >> 10)),
+        false => Ok(text),
+    }
 }

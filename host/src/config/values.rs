@@ -74,10 +74,3 @@ impl<'de> Deserialize<'de> for Setting {
         }
     }
 }
-
-/// Returns the name of a plugin whose file has this name, without its extension: `Word-Count.v2` is `word_count_v2`.
-pub fn name_of(stem: &str) -> String {
-    let parts = stem.split(|c: char| !c.is_ascii_alphanumeric());
-    let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
-    parts.join("_").to_ascii_lowercase()
-}
