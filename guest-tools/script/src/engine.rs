@@ -19,7 +19,7 @@ const VALUES: usize = 1_000_000;
 /// The most bytes of one `ArrayBuffer`.
 const BUFFER: u64 = 64 << 20;
 
-/// What the engine asks its surroundings.
+/// The answers to what the engine asks its host.
 #[derive(Debug, Default)]
 pub(crate) struct Hooks {
     /// Rejected promises that nothing handles.

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value};
 use toolhost_sdk::__private::{Entry, call_tool, list_tools, wit};
-use toolhost_sdk::{Call, Schema, ToolError, settings};
+use toolhost_sdk::{Call, Schema, ToolError};
 
 use crate::library;
 use crate::report::Report;
@@ -23,8 +23,9 @@ struct Plugin;
 impl wit::Guest for Plugin {
     fn list_tools() -> Result<Vec<wit::Tool>, String> {
         let mut tools = list_tools(TOOLS)?;
-        let library = settings::get("library").map(|setting| library::read(&setting));
-        for (name, entry) in library.transpose()?.into_iter().flatten() {
+        let output_schema = Schema::of_reply::<Report>().value().to_string();
+        for (name, code) in library::scripts()? {
+            let entry = library::checked(&name, &code)?;
             let hints = match entry.is_read_only {
                 true => wit::Hints::READ_ONLY,
                 false => wit::Hints::empty(),
@@ -34,7 +35,7 @@ impl wit::Guest for Plugin {
                 title: None,
                 description: entry.description,
                 input_schema: entry.schema.to_string(),
-                output_schema: Some(Schema::of_reply::<Report>().value().to_string()),
+                output_schema: Some(output_schema.clone()),
                 hints,
                 max_duration_ms: u64::try_from(MAX_DURATION.as_millis()).ok(),
                 examples: Vec::new(),
@@ -48,20 +49,17 @@ impl wit::Guest for Plugin {
         if TOOLS.iter().any(|tool| tool.name() == call.tool) {
             return call_tool(TOOLS, call);
         }
-        let library = settings::get("library").map(|setting| library::read(&setting));
-        let mut library = library
-            .transpose()
-            .map_err(wit::ToolError::Failed)?
-            .unwrap_or_default();
-        let Some(entry) = library.remove(&call.tool) else {
+        let mut library = library::scripts().map_err(wit::ToolError::Failed)?;
+        let Some(code) = library.remove(&call.tool) else {
             return Err(wit::ToolError::UnknownTool(call.tool));
         };
+        let entry = library::entry(&code).map_err(wit::ToolError::Failed)?;
         let arguments: Map<String, Value> = serde_json::from_str(&call.arguments)
             .map_err(|error| wit::ToolError::InvalidArguments(error.to_string()))?;
         entry
             .check(&arguments)
             .map_err(wit::ToolError::InvalidArguments)?;
-        let reply = reply(&Call::new(call.id), &entry.code, &Value::Object(arguments));
+        let reply = reply(&Call::new(call.id), &code, &Value::Object(arguments));
         reply
             .map(Into::into)
             .map_err(|error: ToolError| error.into())

@@ -31,7 +31,7 @@ struct RunScript;
 struct Script {
     /// The body of an async function, in JavaScript or TypeScript. It may use `await` and should `return` the answer.
     code: String,
-    /// What the script finds as `input`: any JSON value.
+    /// The value of `input` in the script: any JSON.
     #[serde(default)]
     input: Value,
 }

@@ -16,33 +16,46 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
+use toolhost_sdk::settings;
+
+use crate::strip;
 
 /// A script that is a tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Entry {
-    /// What the tool does.
+    /// The description of the tool.
     pub(crate) description: String,
     /// The JSON Schema of its arguments.
     pub(crate) schema: Value,
     /// Whether it promises to change nothing.
     pub(crate) is_read_only: bool,
-    /// The script.
-    pub(crate) code: String,
 }
 
-/// Reads the scripts of a library: a JSON object of their texts by their names.
-pub(crate) fn read(setting: &str) -> Result<BTreeMap<String, Entry>, String> {
-    let scripts: BTreeMap<String, String> = serde_json::from_str(setting)
-        .map_err(|error| format!("the setting `library` is no library: {error}"))?;
-    let entries = scripts.into_iter().map(|(name, code)| {
-        let entry = entry(&code)
-            .map_err(|problem| format!("the script {name} of the library {problem}"))?;
-        Ok((name, entry))
+/// Returns the scripts of the library, by their names.
+pub(crate) fn scripts() -> Result<BTreeMap<String, String>, String> {
+    match settings::get("library") {
+        Some(setting) => serde_json::from_str(&setting)
+            .map_err(|error| format!("the setting `library` is no library: {error}")),
+        None => Ok(BTreeMap::new()),
+    }
+}
+
+/// Reads a script of the library, and looks whether its syntax is right.
+pub(crate) fn checked(name: &str, code: &str) -> Result<Entry, String> {
+    let entry = entry(code).and_then(|entry| match strip::strip(code) {
+        Ok(_) => Ok(entry),
+        Err(error) => {
+            let place = error
+                .place
+                .map_or_else(String::new, |place| format!(" in line {}", place.line));
+            Err(format!("is no script: {}{place}", error.message))
+        }
     });
-    entries.collect()
+    entry.map_err(|problem| format!("the script {name} of the library {problem}"))
 }
 
-fn entry(code: &str) -> Result<Entry, String> {
+/// Reads the comment of a script.
+pub(crate) fn entry(code: &str) -> Result<Entry, String> {
     let comment = code
         .trim_start()
         .strip_prefix("/**")
@@ -75,17 +88,10 @@ fn entry(code: &str) -> Result<Entry, String> {
         Some(text) => serde_json::from_str(&text)
             .map_err(|error| format!("has no JSON Schema behind @input: {error}"))?,
     };
-    crate::strip::strip(code).map_err(|error| {
-        let place = error
-            .place
-            .map_or_else(String::new, |place| format!(" in line {}", place.line));
-        format!("is no script: {}{place}", error.message)
-    })?;
     Ok(Entry {
         description,
         schema,
         is_read_only,
-        code: code.to_owned(),
     })
 }
 
@@ -141,13 +147,12 @@ mod tests {
 
     #[test]
     fn a_comment_describes_the_tool() {
-        let library = json!({ "count": COUNT, "least": "/** Does nothing. */" }).to_string();
-        let library = read(&library).expect("it is a library");
-        let count = &library["count"];
+        let count = checked("count", COUNT).expect("it is a tool");
+        let least = checked("least", "/** Does nothing. */").expect("it is a tool");
         assert_eq!(count.description, "Counts lines.\n\nOf files.");
         assert!(count.is_read_only && count.schema["required"] == json!(["paths"]));
-        assert_eq!(library["least"].description, "Does nothing.");
-        assert!(!library["least"].is_read_only);
+        assert_eq!(least.description, "Does nothing.");
+        assert!(!least.is_read_only);
     }
 
     #[test]
@@ -159,7 +164,7 @@ mod tests {
             ("/** A.\n@input {\n*/", "no JSON Schema"),
             ("/** A. */\nreturn (", "is no script: "),
         ] {
-            let read = read(&json!({ "a": code }).to_string());
+            let read = checked("a", code);
             match problem {
                 "" => assert!(read.is_ok(), "{code}: {read:?}"),
                 problem => assert!(

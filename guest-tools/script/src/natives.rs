@@ -10,19 +10,15 @@ use boa_engine::{
 use serde_json::{Value, json};
 use toolhost_sdk::calls::{Calls, Content, Error, Reply, Tool};
 
-use crate::work::{Running, Work};
+use crate::work::{Running, Tools, Work};
 
 type Native = fn(&JsValue, &[JsValue], &mut Context) -> JsResult<JsValue>;
 
 /// Returns the object of the native functions, which the prelude takes.
-pub(crate) fn object<C: Calls + 'static>(context: &mut Context) -> JsObject
-where
-    C::Call: 'static,
-{
-    let functions: [(&str, Native); 9] = [
+pub(crate) fn object<C: Tools>(context: &mut Context) -> JsObject {
+    let functions: [(&str, Native); 8] = [
         ("start", start::<C>),
         ("search", search::<C>),
-        ("describe", describe::<C>),
         ("list", list::<C>),
         ("print", print::<C>),
         ("display", display),
@@ -42,14 +38,7 @@ where
 }
 
 /// `start(tool, arguments, resolve, fail)` starts a call and returns what cancels it.
-fn start<C: Calls + 'static>(
-    _: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn start<C: Tools>(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let tool = text(args.get_or_undefined(0), context)?;
     let arguments = text(args.get_or_undefined(1), context)?;
     let (resolve, fail) = (
@@ -151,7 +140,7 @@ fn refuse(
     Ok(())
 }
 
-/// Returns what a script gets of a reply: its JSON part; else its text; else its parts, without their bytes.
+/// Returns the value of a reply in a script: its JSON part; else its text; else its parts, without their bytes.
 fn value(reply: &Reply) -> Value {
     let parts = reply.content.iter();
     let json = parts.clone().find_map(|part| match part {
@@ -188,14 +177,7 @@ fn part(part: &Content) -> Value {
 }
 
 /// `search(query, max)` returns the tools that have words of the query.
-fn search<C: Calls + 'static>(
-    _: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn search<C: Tools>(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let query = text(args.get_or_undefined(0), context)?;
     let max = args.get_or_undefined(1).to_u32(context)?;
     let work = Work::<C>::of(context)?;
@@ -204,51 +186,10 @@ where
 }
 
 /// `list()` returns all tools.
-fn list<C: Calls + 'static>(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn list<C: Tools>(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let work = Work::<C>::of(context)?;
     let tools = work.borrow().calls.tools();
     described(tools, context)
-}
-
-/// `describe(tool)` returns one tool.
-fn describe<C: Calls + 'static>(
-    _: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
-    let name = text(args.get_or_undefined(0), context)?;
-    let work = Work::<C>::of(context)?;
-    let tools = work.borrow().calls.tools();
-    let tools = tools.map(|mut tools| {
-        tools.retain(|tool| tool.name == name);
-        tools
-    });
-    let found = described(tools, context)?;
-    let promise = JsPromise::from_object(found.as_object().ok_or_else(JsNativeError::typ)?)?;
-    let first = NativeFunction::from_copy_closure_with_captures(
-        |_, args, name, context| {
-            let found = args.get_or_undefined(0).to_object(context)?;
-            match found.get(0, context)? {
-                tool if tool.is_undefined() => {
-                    let text = format!(
-                        "there is no tool {}: see tools.list()",
-                        name.to_std_string_escaped()
-                    );
-                    Err(JsNativeError::reference().with_message(text).into())
-                }
-                tool => Ok(tool),
-            }
-        },
-        JsString::from(name),
-    );
-    let first = first.to_js_function(context.realm());
-    Ok(promise.then(Some(first), None, context)?.into())
 }
 
 /// Returns a promise of tools, as scripts read them.
@@ -277,14 +218,7 @@ fn described(tools: Result<Vec<Tool>, Error>, context: &mut Context) -> JsResult
 }
 
 /// `print(line)` prints a line.
-fn print<C: Calls + 'static>(
-    _: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn print<C: Tools>(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let line = text(args.get_or_undefined(0), context)?;
     Work::<C>::of(context)?.borrow_mut().printed.add(&line);
     Ok(JsValue::undefined())
@@ -297,31 +231,21 @@ fn display(_: &JsValue, args: &[JsValue], _: &mut Context) -> JsResult<JsValue> 
 }
 
 /// `startTimer(run, ms)` calls a function after a time, and returns the number of the timer.
-fn start_timer<C: Calls + 'static>(
+fn start_timer<C: Tools>(
     _: &JsValue,
     args: &[JsValue],
     context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+) -> JsResult<JsValue> {
     let run = function(args.get_or_undefined(0))?;
     let ms = args.get_or_undefined(1).to_number(context)?;
-    // What is no number or is negative is 0, as elsewhere in JavaScript.
+    // A time that is no number, or is negative, is 0, as elsewhere in JavaScript.
     let after = Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).unwrap_or(Duration::MAX);
     let number = Work::<C>::of(context)?.borrow_mut().start_timer(run, after);
     Ok(number.into())
 }
 
 /// `endTimer(number)` ends a timer.
-fn end_timer<C: Calls + 'static>(
-    _: &JsValue,
-    args: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn end_timer<C: Tools>(_: &JsValue, args: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let number = args.get_or_undefined(0).to_u32(context)?;
     Work::<C>::of(context)?.borrow_mut().end_timer(number);
     Ok(JsValue::undefined())
@@ -329,14 +253,7 @@ where
 
 /// `random()` returns the next random number, by SplitMix64. A repeat of the call has the same numbers, so that it makes the same
 /// calls.
-fn random<C: Calls + 'static>(
-    _: &JsValue,
-    _: &[JsValue],
-    context: &mut Context,
-) -> JsResult<JsValue>
-where
-    C::Call: 'static,
-{
+fn random<C: Tools>(_: &JsValue, _: &[JsValue], context: &mut Context) -> JsResult<JsValue> {
     let work = Work::<C>::of(context)?;
     let mut work = work.borrow_mut();
     work.random = work.random.wrapping_add(0x9e37_79b9_7f4a_7c15);

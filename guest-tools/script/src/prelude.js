@@ -1,4 +1,4 @@
-// What a script finds around it. The host compiles this function and calls it with its native functions before the script runs.
+// The surroundings of a script. The host compiles this function and calls it with its native functions before the script runs.
 ((native) => {
   "use strict";
 
@@ -55,7 +55,11 @@
   const helpers = Object.freeze({
     call,
     search: (query, max = 10) => native.search(String(query), Number(max)),
-    describe: (tool) => native.describe(String(tool)),
+    describe: async (tool) => {
+      const found = (await native.list()).find(({ name }) => name === String(tool));
+      if (found === undefined) throw new ReferenceError(`there is no tool ${String(tool)}: see tools.list()`);
+      return found;
+    },
     list: () => native.list(),
   });
   const tools = new Proxy(helpers, {

@@ -1,4 +1,4 @@
-//! What a script prints.
+//! The output of a script.
 
 use toolhost_view::{CAP, Windows};
 

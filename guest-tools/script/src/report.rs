@@ -1,4 +1,4 @@
-//! What a script replies.
+//! The reply of a script.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,13 +14,13 @@ use crate::strip::SyntaxError;
 pub(crate) struct Report {
     /// Whether the script ran to its end.
     pub(crate) success: bool,
-    /// What it returned.
+    /// The value that the script returned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Value>,
     /// Instead of the result, if that is longer than 32 KiB: its beginning and its end, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) result_cut: Option<String>,
-    /// What it printed.
+    /// The text that the script printed.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) output: String,
     /// How many bytes of the output are left out.
@@ -31,7 +31,7 @@ pub(crate) struct Report {
     pub(crate) error: Option<Failure>,
     /// How many calls of tools it made.
     pub(crate) calls: u32,
-    /// What to do better next time.
+    /// Advice for the next script.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) note: Option<String>,
 }
@@ -41,7 +41,7 @@ pub(crate) struct Report {
 pub(crate) struct Failure {
     /// The kind of the error, such as `TypeError`, `SyntaxError` or `ToolError`.
     pub(crate) name: String,
-    /// What is wrong.
+    /// The text of the error.
     pub(crate) message: String,
     /// Why a call of a tool failed, such as `denied`, for a `ToolError`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

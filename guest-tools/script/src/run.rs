@@ -14,7 +14,7 @@ use toolhost_sdk::calls::Calls;
 use crate::engine::{self, Hooks};
 use crate::place::Place;
 use crate::report::{End, Failure, Report};
-use crate::work::{Event, Shared, Work};
+use crate::work::{Event, Shared, Tools, Work};
 use crate::{natives, strip};
 
 const PRELUDE: &str = include_str!("prelude.js");
@@ -22,122 +22,136 @@ const PRELUDE: &str = include_str!("prelude.js");
 /// The name of the script in the places of its errors.
 const SCRIPT: &str = "script";
 
-/// What stands before a script, in a line of its own.
+/// The line before a script.
 const HEAD: &str = "(async function () { \"use strict\";\n";
+/// The line behind it.
 const FOOT: &str = "\n}).call(undefined)";
 
-/// Why a script has no report.
+/// The reason why a script has no report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cancelled;
 
 /// Runs a script. The seed decides its random numbers.
-pub(crate) fn run<C: Calls + 'static>(
-    calls: C,
+pub(crate) fn run(
+    calls: impl Tools,
     code: &str,
     input: &Value,
     seed: u64,
-) -> Result<Report, Cancelled>
-where
-    C::Call: 'static,
-{
+) -> Result<Report, Cancelled> {
     let work = Work::new(calls, seed);
-    let end = match strip::strip(code) {
-        Ok(script) => Script {
-            work: Rc::clone(&work),
-            code,
-        }
-        .run(&script, input)?,
-        Err(error) => Err(Box::new(Failure::of_syntax(error, code))),
+    let end = match ready(&work, code, input) {
+        Ok(mut script) => script.finish()?,
+        Err(failure) => Err(failure),
     };
     let work = work.borrow();
     Ok(Report::of(end, &work.printed, work.started))
 }
 
+/// A script in its surroundings.
 struct Script<'a, C: Calls> {
     work: Shared<C>,
     code: &'a str,
+    /// What the engine evaluates: the script without types, in a function.
+    source: String,
+    hooks: Rc<Hooks>,
+    context: Context,
+    /// The helpers of the prelude.
+    helpers: JsObject,
 }
 
-impl<C: Calls + 'static> Script<'_, C>
-where
-    C::Call: 'static,
-{
-    fn run(&self, script: &str, input: &Value) -> Result<End, Cancelled> {
-        let hooks = Rc::new(Hooks::default());
-        let mut context = match engine::new(Rc::clone(&hooks)) {
-            Ok(context) => context,
-            Err(error) => return Ok(Err(Box::new(Failure::new("Error", error.to_string())))),
-        };
-        let context = &mut context;
-        context.insert_data(Rc::clone(&self.work));
-        let begun = begin::<C>(script, input, context);
-        let (helpers, promise) = match begun {
-            Ok(begun) => begun,
-            Err(error) => return Ok(Err(self.failure(None, error, context))),
+/// Makes a script ready to run.
+fn ready<'a, C: Tools>(
+    work: &Shared<C>,
+    code: &'a str,
+    input: &Value,
+) -> Result<Script<'a, C>, Box<Failure>> {
+    let syntax = |error| Failure::of_syntax(error, code);
+    let source = [HEAD, &strip::strip(code).map_err(syntax)?, FOOT].concat();
+    let hooks = Rc::new(Hooks::default());
+    let unable = |error: JsError| Failure::new("Error", error.to_string());
+    let mut context = engine::new(Rc::clone(&hooks)).map_err(unable)?;
+    context.insert_data(Rc::clone(work));
+    let helpers = surround::<C>(input, &mut context).map_err(unable)?;
+    Ok(Script {
+        work: Rc::clone(work),
+        code,
+        source,
+        hooks,
+        context,
+        helpers,
+    })
+}
+
+impl<C: Tools> Script<'_, C> {
+    /// Runs the script to its end.
+    fn finish(&mut self) -> Result<End, Cancelled> {
+        let promise = match self.evaluate() {
+            Ok(promise) => promise,
+            Err(error) => return Ok(Err(self.failure(error))),
         };
         loop {
-            if let Err(error) = context.run_jobs() {
-                return Ok(Err(self.failure(Some(&helpers), error, context)));
+            if let Err(error) = self.context.run_jobs() {
+                return Ok(Err(self.failure(error)));
             }
-            let state = promise.state();
-            match &state {
+            match promise.state() {
                 PromiseState::Rejected(thrown) => {
-                    let error = JsError::from_opaque(thrown.clone());
-                    return Ok(Err(self.failure(Some(&helpers), error, context)));
+                    return Ok(Err(self.failure(JsError::from_opaque(thrown))));
                 }
                 PromiseState::Fulfilled(value) if self.work.borrow().running.is_empty() => {
-                    return Ok(self.end(value, &helpers, &hooks, context));
+                    return Ok(self.end(&value));
                 }
                 PromiseState::Pending if self.work.borrow().is_idle() => {
                     let text = "the script waits for something that cannot happen: no call runs, and no timer";
-                    return Ok(Err(Box::new(Failure::new("Error", text))));
+                    return Ok(Err(Failure::new("Error", text).into()));
                 }
                 PromiseState::Fulfilled(_) | PromiseState::Pending => {}
             }
             let event = self.work.borrow_mut().wait();
             let settled = match event {
                 Event::Ended(ended) => {
-                    let shared = Rc::clone(&self.work);
-                    let end = natives::end(&shared.borrow().calls, &ended);
-                    natives::settle(end, &ended, context)
+                    let end = natives::end(&self.work.borrow().calls, &ended);
+                    natives::settle(end, &ended, &mut self.context)
                 }
-                Event::Due(run) => run.call(&JsValue::undefined(), &[], context).map(drop),
+                Event::Due(run) => {
+                    let ran = run.call(&JsValue::undefined(), &[], &mut self.context);
+                    ran.map(drop)
+                }
                 Event::Cancelled => return Err(Cancelled),
                 Event::OutOfTime => {
                     let text =
                         "the time of the call is over: the calls that still run are cancelled";
-                    return Ok(Err(Box::new(Failure::new("Error", text))));
+                    return Ok(Err(Failure::new("Error", text).into()));
                 }
             };
             if let Err(error) = settled {
-                return Ok(Err(self.failure(Some(&helpers), error, context)));
+                return Ok(Err(self.failure(error)));
             }
         }
     }
 
+    /// Runs the script to its first `await`. Returns the promise of what it returns.
+    fn evaluate(&mut self) -> JsResult<JsPromise> {
+        let source = Source::from_bytes(&self.source).with_path(Path::new(SCRIPT));
+        let promise = self.context.eval(source)?.to_object(&mut self.context)?;
+        JsPromise::from_object(promise)
+    }
+
     /// Returns the end of a script that returned a value.
-    fn end(
-        &self,
-        value: &JsValue,
-        helpers: &JsObject,
-        hooks: &Hooks,
-        context: &mut Context,
-    ) -> End {
-        if let Some(rejected) = hooks.unhandled()
+    fn end(&mut self, value: &JsValue) -> End {
+        if let Some(rejected) = self.hooks.unhandled()
             && let Ok(promise) = JsPromise::from_object(rejected)
             && let PromiseState::Rejected(thrown) = promise.state()
         {
-            let mut failure = self.failure(Some(helpers), JsError::from_opaque(thrown), context);
-            failure
-                .message
-                .push_str(" (the promise of this error was not awaited)");
+            let mut failure = self.failure(JsError::from_opaque(thrown));
+            let text = " (the promise of this error was not awaited)";
+            failure.message.push_str(text);
             return Err(failure);
         }
-        match help(helpers, "encode", value, context) {
+        match help(&self.helpers, "encode", value, &mut self.context) {
             Ok(text) if text.is_undefined() => Ok(None),
-            Ok(text) => Ok(Some(string(&text, context))),
+            Ok(text) => Ok(Some(string(&text, &mut self.context))),
             Err(error) => {
-                let mut failure = self.failure(Some(helpers), error, context);
+                let mut failure = self.failure(error);
                 failure.message = format!("the returned value has no JSON: {}", failure.message);
                 Err(failure)
             }
@@ -145,53 +159,36 @@ where
     }
 
     /// Returns what an error says to the author of the script.
-    fn failure(
-        &self,
-        helpers: Option<&JsObject>,
-        error: JsError,
-        context: &mut Context,
-    ) -> Box<Failure> {
+    fn failure(&mut self, error: JsError) -> Box<Failure> {
         let text = error.to_string();
-        let Ok(thrown) = error.into_opaque(context) else {
-            return Box::new(Failure::new("RangeError", text));
+        let Ok(thrown) = error.into_opaque(&mut self.context) else {
+            return Failure::new("RangeError", text).into();
         };
-        let explained = helpers.and_then(|helpers| help(helpers, "explain", &thrown, context).ok());
-        let explained = explained.map(|explained| string(&explained, context));
-        let explained: Option<Value> = explained.and_then(|text| serde_json::from_str(&text).ok());
-        let Some(explained) = explained else {
-            return Box::new(Failure::new("Error", text));
+        let explained = help(&self.helpers, "explain", &thrown, &mut self.context);
+        let explained = explained.map(|explained| string(&explained, &mut self.context));
+        let explained = explained
+            .ok()
+            .and_then(|text| serde_json::from_str(&text).ok());
+        let Some(explained): Option<Value> = explained else {
+            return Failure::new("Error", text).into();
         };
-        let stack = explained
-            .get("stack")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let place = stack.lines().find_map(place);
-        let failure: Failure = serde_json::from_value(explained.clone()).unwrap_or_default();
-        Box::new(failure.at(place, self.code))
+        let stack = explained.get("stack").and_then(Value::as_str);
+        let place = stack.unwrap_or_default().lines().find_map(place);
+        let failure: Failure = serde_json::from_value(explained).unwrap_or_default();
+        failure.at(place, self.code).into()
     }
 }
 
-/// Begins a script. Returns the helpers of the prelude, and the promise of what the script returns.
-fn begin<C: Calls + 'static>(
-    script: &str,
-    input: &Value,
-    context: &mut Context,
-) -> JsResult<(JsObject, JsPromise)>
-where
-    C::Call: 'static,
-{
+/// Gives a script its surroundings. Returns the helpers of the prelude.
+fn surround<C: Tools>(input: &Value, context: &mut Context) -> JsResult<JsObject> {
     let native = natives::object::<C>(context);
     let prelude = Source::from_bytes(PRELUDE).with_path(Path::new("toolhost"));
     let prelude = context.eval(prelude)?.to_object(context)?;
     let helpers = prelude.call(&JsValue::undefined(), &[native.into()], context)?;
-    let helpers = helpers.to_object(context)?;
     let input = JsValue::from_json(input, context)?;
     let attribute = Attribute::WRITABLE | Attribute::CONFIGURABLE;
     context.register_global_property(JsString::from("input"), input, attribute)?;
-    let script = [HEAD, script, FOOT].concat();
-    let script = Source::from_bytes(&script).with_path(Path::new(SCRIPT));
-    let promise = context.eval(script)?.to_object(context)?;
-    Ok((helpers, JsPromise::from_object(promise)?))
+    helpers.to_object(context)
 }
 
 /// Calls a helper of the prelude.

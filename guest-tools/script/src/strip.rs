@@ -9,10 +9,10 @@ use oxc_syntax::scope::ScopeFlags;
 
 use crate::place::Place;
 
-/// Why a script does not run: what is wrong with its text.
+/// A mistake in the text of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
-    /// What is wrong.
+    /// The mistake.
     pub(crate) message: String,
     /// Where.
     pub(crate) place: Option<Place>,

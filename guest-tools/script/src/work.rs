@@ -1,4 +1,4 @@
-//! What a running script has begun: calls of tools, and timers.
+//! The work of a running script: its calls of tools, and its timers.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,7 +13,12 @@ use crate::printed::Printed;
 /// The longest that a script waits at once.
 const PATIENCE: Duration = Duration::from_secs(3600);
 
-/// What a script has begun.
+/// Tools that the functions of an engine can share.
+pub(crate) trait Tools: Calls<Call: 'static> + 'static {}
+
+impl<C: Calls<Call: 'static> + 'static> Tools for C {}
+
+/// The calls and timers of a script, and its output.
 pub(crate) struct Work<C: Calls> {
     /// The tools.
     pub(crate) calls: C,
@@ -21,7 +26,7 @@ pub(crate) struct Work<C: Calls> {
     pub(crate) running: Vec<Running<C::Call>>,
     /// How many calls were started.
     pub(crate) started: u32,
-    /// What the script has printed.
+    /// The output of the script.
     pub(crate) printed: Printed,
     /// The state of its random numbers.
     pub(crate) random: u64,
@@ -47,7 +52,7 @@ struct Timer {
     run: JsFunction,
 }
 
-/// What a script waited for.
+/// The end of a wait of a script.
 pub(crate) enum Event<T> {
     /// A call has ended.
     Ended(Running<T>),
@@ -62,10 +67,7 @@ pub(crate) enum Event<T> {
 /// The work of a script, which its native functions share.
 pub(crate) type Shared<C> = Rc<RefCell<Work<C>>>;
 
-impl<C: Calls + 'static> Work<C>
-where
-    C::Call: 'static,
-{
+impl<C: Tools> Work<C> {
     /// Makes the work of a script that has begun nothing. The seed decides its random numbers.
     pub(crate) fn new(calls: C, seed: u64) -> Shared<C> {
         Rc::new(RefCell::new(Self {

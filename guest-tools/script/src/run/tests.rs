@@ -8,7 +8,7 @@ use serde_json::json;
 use toolhost_sdk::calls::{Content, Error, Reply, Tool, Waited};
 use toolhost_sdk::testing::{FakeCall, FakeCalls};
 
-/// Tools for scripts: `echo` replies with its arguments, `text` with a text, `fail` with an error, `refuse` is denied.
+/// The tools of these tests: `echo` replies with its arguments, `text` with a text, `fail` with an error, `refuse` is denied.
 #[derive(Debug)]
 struct Tools(FakeCalls);
 
