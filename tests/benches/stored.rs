@@ -177,7 +177,7 @@ fn main() {
             let directory = StateDir::open(&base.path().join(name)).expect("it is ours");
             HostState::open(&directory, durability).expect("no other host uses it")
         };
-        let forgetful = HostState::with_store(Arc::new(Forgetful), std::env::temp_dir());
+        let forgetful = HostState::on(Arc::new(Forgetful), std::env::temp_dir());
         let mut hosts = [
             start("no store", base.path(), forgetful).await,
             start(

@@ -238,6 +238,6 @@ async fn a_chat_that_ended_leaves_no_file_and_no_entry() {
     registry.shutdown().await;
     drop(registry);
     let state = kept(workspace.path()).unwrap();
-    let stored = state.store().processes(ProcessQuery::all()).await.unwrap();
+    let stored = state.local().processes(ProcessQuery::all()).await.unwrap();
     assert_eq!(stored.found.len(), 3);
 }

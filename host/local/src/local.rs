@@ -63,7 +63,7 @@ impl Local {
         };
         let opened = Files::open(&files)?;
         let temporaries = match state.directory() {
-            Some(_) => Some(Temporaries::open(Arc::clone(state.store())).await?),
+            Some(_) => Some(Temporaries::open(Arc::clone(state.local())).await?),
             None => None,
         };
         let processes = Registry::open(config, state).await?;

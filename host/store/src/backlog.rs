@@ -5,7 +5,7 @@ use std::future::Future;
 
 use parking_lot::Mutex;
 
-use crate::{Answer, Store, StoreError};
+use crate::{Answer, StoreError};
 
 /// The most changes that wait. Beyond that, the oldest are dropped.
 const MAX_CHANGES: usize = 8192;
@@ -18,11 +18,14 @@ const TRIES: usize = 4;
 
 /// A change that can be retried.
 pub trait Change: Clone + Send + Sync {
+    /// The store that takes the change.
+    type Store: Sync + ?Sized;
+
     /// Returns whether both changes are of the same record, so that the later one must not overtake the earlier one.
     fn is_of_same(&self, other: &Self) -> bool;
 
     /// Stores the change.
-    fn store(self, store: &dyn Store) -> Answer<'_, ()>;
+    fn store(self, store: &Self::Store) -> Answer<'_, ()>;
 
     /// Returns roughly how many bytes of memory the change takes.
     fn bytes(&self) -> usize;
@@ -69,7 +72,7 @@ impl<C> Default for Backlog<C> {
 impl<C: Change> Backlog<C> {
     /// Stores a change after those that wait, or adds it to the backlog if the store fails. A change whose record is damaged is
     /// dropped. Of several failures in a row, only the first is logged.
-    pub async fn store(&self, store: &dyn Store, change: C) {
+    pub async fn store(&self, store: &C::Store, change: C) {
         let storing = async { change.clone().store(store).await };
         match self
             .after(store, |one| one.is_of_same(&change), storing)
@@ -96,7 +99,7 @@ impl<C: Change> Backlog<C> {
     /// The failure of the work. If a change that it must follow still waits: why a change could not be stored.
     pub async fn after<T>(
         &self,
-        store: &dyn Store,
+        store: &C::Store,
         precedes: impl Fn(&C) -> bool,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
@@ -113,7 +116,7 @@ impl<C: Change> Backlog<C> {
     /// # Errors
     ///
     /// The first failure, if changes still wait.
-    pub async fn catch_up(&self, store: &dyn Store) -> Result<(), StoreError> {
+    pub async fn catch_up(&self, store: &C::Store) -> Result<(), StoreError> {
         if self.waiting.lock().changes.is_empty() {
             return Ok(());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use toolhost_state::state_dir::{StateDir, StateDirError};
 
-use crate::{Durability, Sqlite, Store, StoreError};
+use crate::{Durability, LocalStore, Sqlite, Store, StoreError};
 
 /// The name of the directory for saved outputs, within the state directory.
 const OUTPUTS: &str = "output";
@@ -14,6 +14,7 @@ const OUTPUTS: &str = "output";
 #[derive(Clone, Debug)]
 pub struct HostState {
     store: Arc<dyn Store>,
+    local: Arc<dyn LocalStore>,
     durability: Durability,
     /// The state directory; `None`: the state ends with the host.
     directory: Option<PathBuf>,
@@ -51,9 +52,10 @@ impl HostState {
     pub fn open(directory: &StateDir, durability: Durability) -> Result<Self, HostStateError> {
         let lock = directory.lock()?;
         let outputs = directory.subdirectory(OUTPUTS)?;
-        let store = open_store(directory, durability)?.holding(lock);
+        let store = Arc::new(open_store(directory, durability)?.holding(lock));
         Ok(Self {
-            store: Arc::new(store),
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            local: store,
             durability,
             directory: Some(directory.path().to_path_buf()),
             outputs: Outputs::Kept(Arc::new(outputs)),
@@ -66,22 +68,28 @@ impl HostState {
     ///
     /// If there is no memory for the store.
     pub fn temporary(outputs: impl Into<PathBuf>) -> Result<Self, StoreError> {
-        Ok(Self::with_store(Arc::new(Sqlite::in_memory()?), outputs))
+        Ok(Self::on(Arc::new(Sqlite::in_memory()?), outputs))
     }
 
     /// Makes a state that ends with the host, on this store. Outputs are saved in a new directory within `outputs`.
-    pub fn with_store(store: Arc<dyn Store>, outputs: impl Into<PathBuf>) -> Self {
+    pub fn on<S: Store + LocalStore + 'static>(store: Arc<S>, outputs: impl Into<PathBuf>) -> Self {
         Self {
-            store,
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            local: store,
             durability: Durability::Host,
             directory: None,
             outputs: Outputs::Temporary(outputs.into()),
         }
     }
 
-    /// Returns the store.
+    /// Returns the store of calls, chats, sessions and workspaces.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
+    }
+
+    /// Returns the store of the processes and temporary files of this machine.
+    pub fn local(&self) -> &Arc<dyn LocalStore> {
+        &self.local
     }
 
     /// Returns which failures the changes of a kept store survive.

@@ -15,7 +15,7 @@ pub use backlog::{Added, Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
-pub use store::{Answer, Store};
+pub use store::{Answer, LocalStore, Store};
 pub use values::call::{
     Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
     EndedCall, NestedCall, NestedRecord, NewCall,

@@ -1,4 +1,4 @@
-//! The trait [`Store`]: the operations that every store has.
+//! The traits of stores: [`Store`], which several hosts may share, and [`LocalStore`], which belongs to one.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// The state that outlives a host. When the future of a change is ready, the change is as durable as the store promises.
+/// Calls, chats, sessions and workspaces, which outlive a host. When the future of a change is ready, the change is as durable as the store promises.
 pub trait Store: std::fmt::Debug + Send + Sync {
     /// Stores the beginning of a call, unless the id was seen before. The check and the write are atomic. The call may run only after
     /// [`Begun::New`].
@@ -63,27 +63,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// that of its token.
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept>;
 
-    /// Stores a process that is about to start.
-    fn add_process(&self, process: Process) -> Answer<'_, ()>;
-
-    /// Replaces the stored values of these processes. Processes that were forgotten are skipped.
-    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()>;
-
-    /// Forgets these processes.
-    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()>;
-
-    /// Returns processes. Damaged records are no error: the result counts them.
-    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes>;
-
-    /// Stores the path of a temporary file that is about to be made, and forgets the paths in `gone`.
-    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()>;
-
-    /// Forgets temporary files.
-    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()>;
-
-    /// Returns the temporary files that may exist.
-    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>>;
-
     /// Stores a session, or replaces it.
     fn put_session(&self, session: Session) -> Answer<'_, ()>;
 
@@ -107,4 +86,32 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;
+}
+
+/// The processes and temporary files of one machine, which outlive a host. When the future of a change is ready, the change is as durable as
+/// the store promises.
+pub trait LocalStore: std::fmt::Debug + Send + Sync {
+    /// Stores a process that is about to start.
+    fn add_process(&self, process: Process) -> Answer<'_, ()>;
+
+    /// Replaces the stored values of these processes. Processes that were forgotten are skipped.
+    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()>;
+
+    /// Forgets these processes.
+    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()>;
+
+    /// Returns processes. Damaged records are no error: the result counts them.
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes>;
+
+    /// Stores the path of a temporary file that is about to be made, and forgets the paths in `gone`.
+    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()>;
+
+    /// Forgets temporary files.
+    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()>;
+
+    /// Returns the temporary files that may exist.
+    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>>;
+
+    /// Returns whether records of processes may be missing, because the store met damage or is the successor of a damaged one.
+    fn may_lack_processes(&self) -> bool;
 }

@@ -6,8 +6,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes,
-    Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Limits, LocalStore, NestedCall, NewCall, Process, ProcessQuery,
+    Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 #[derive(Debug)]
@@ -37,13 +37,6 @@ impl Store for Forgetful {
         chats(ChatQuery) -> ChatPage = ChatPage::default();
         end_chat(ChatId) -> () = ();
         sweep(Limits) -> Swept = Swept::default();
-        add_process(Process) -> () = ();
-        update_processes(Vec<Process>) -> () = ();
-        forget_processes(Vec<String>) -> () = ();
-        processes(ProcessQuery) -> Processes = Processes::default();
-        add_temporary(PathBuf, Vec<PathBuf>) -> () = ();
-        forget_temporaries(Vec<PathBuf>) -> () = ();
-        temporaries() -> Vec<PathBuf> = Vec::new();
         put_session(Session) -> () = ();
         remove_session(String) -> () = ();
         put_workspace(StoredWorkspace) -> () = ();
@@ -55,5 +48,21 @@ impl Store for Forgetful {
 
     fn counts(&self) -> Counts {
         Counts::default()
+    }
+}
+
+impl LocalStore for Forgetful {
+    answers! {
+        add_process(Process) -> () = ();
+        update_processes(Vec<Process>) -> () = ();
+        forget_processes(Vec<String>) -> () = ();
+        processes(ProcessQuery) -> Processes = Processes::default();
+        add_temporary(PathBuf, Vec<PathBuf>) -> () = ();
+        forget_temporaries(Vec<PathBuf>) -> () = ();
+        temporaries() -> Vec<PathBuf> = Vec::new();
+    }
+
+    fn may_lack_processes(&self) -> bool {
+        false
     }
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, openat2, unlinkat};
 use tokio::runtime::Handle;
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{LocalStore, StoreError};
 
 /// The part that the name of every temporary file has, so that no other file is ever removed.
 pub(super) const MARK: &str = ".tmp.";
@@ -18,7 +18,7 @@ pub(super) const MARK: &str = ".tmp.";
 /// The temporary files of one host.
 #[derive(Debug)]
 pub(crate) struct Temporaries {
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     runtime: Handle,
     /// Files that are gone, and that the store still names.
     gone: Mutex<Vec<PathBuf>>,
@@ -36,7 +36,7 @@ impl Temporaries {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub(crate) async fn open(store: Arc<dyn Store>) -> Result<Self, StoreError> {
+    pub(crate) async fn open(store: Arc<dyn LocalStore>) -> Result<Self, StoreError> {
         let left = match store.temporaries().await {
             Err(error @ StoreError::Damaged { .. }) => {
                 let error = &error as &dyn std::error::Error;

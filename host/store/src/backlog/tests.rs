@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::Sqlite;
 
 /// The disk to which the changes of these tests write.
 #[derive(Debug, Default)]
@@ -23,12 +22,14 @@ struct Number {
 }
 
 impl Change for Number {
+    type Store = ();
+
     /// Numbers with the same last digit are of the same record.
     fn is_of_same(&self, other: &Self) -> bool {
         self.number % 10 == other.number % 10
     }
 
-    fn store(self, _: &dyn Store) -> Answer<'_, ()> {
+    fn store(self, (): &()) -> Answer<'_, ()> {
         let mut disk = self.disk.lock();
         let stored = match (disk.is_full, self.number) {
             (true, _) => Err(StoreError::Full {
@@ -59,7 +60,6 @@ impl Change for Number {
 
 #[tokio::test]
 async fn changes_wait_in_order_and_damage_holds_up_no_other() {
-    let store = Sqlite::in_memory().unwrap();
     let disk = Arc::new(Mutex::new(Disk::default()));
     let backlog = Backlog::default();
     let change = |number| Number {
@@ -67,15 +67,15 @@ async fn changes_wait_in_order_and_damage_holds_up_no_other() {
         bytes: 1,
         disk: Arc::clone(&disk),
     };
-    backlog.store(&store, change(1)).await;
+    backlog.store(&(), change(1)).await;
     disk.lock().is_full = true;
     for number in [2, 13, 3] {
-        backlog.store(&store, change(number)).await;
+        backlog.store(&(), change(number)).await;
     }
-    backlog.catch_up(&store).await.unwrap_err();
+    backlog.catch_up(&()).await.unwrap_err();
     assert_eq!(backlog.look(|changes| changes.count()), 3);
     disk.lock().is_full = false;
-    backlog.store(&store, change(4)).await;
+    backlog.store(&(), change(4)).await;
     assert_eq!(disk.lock().stored, [1, 2, 3, 4]);
     assert_eq!(backlog.look(|changes| changes.count()), 0);
 }
@@ -83,7 +83,6 @@ async fn changes_wait_in_order_and_damage_holds_up_no_other() {
 /// A later change of the same record waits for the one that does not fit.
 #[tokio::test]
 async fn a_change_that_does_not_fit_holds_up_no_other_record() {
-    let store = Sqlite::in_memory().unwrap();
     let disk = Arc::new(Mutex::new(Disk::default()));
     let backlog = Backlog::default();
     let change = |number, bytes| Number {
@@ -93,22 +92,21 @@ async fn a_change_that_does_not_fit_holds_up_no_other_record() {
     };
     disk.lock().is_full = true;
     for (number, bytes) in [(1, 100), (11, 1), (2, 1)] {
-        backlog.store(&store, change(number, bytes)).await;
+        backlog.store(&(), change(number, bytes)).await;
     }
     disk.lock().is_full = false;
     disk.lock().room = 50;
-    backlog.store(&store, change(3, 1)).await;
-    backlog.store(&store, change(21, 1)).await;
+    backlog.store(&(), change(3, 1)).await;
+    backlog.store(&(), change(21, 1)).await;
     assert_eq!(disk.lock().stored, [2, 3]);
     disk.lock().room = 0;
-    backlog.catch_up(&store).await.unwrap();
+    backlog.catch_up(&()).await.unwrap();
     assert_eq!(disk.lock().stored, [2, 3, 1, 11, 21]);
 }
 
 /// If the disk takes nothing, not every change that waits is tried.
 #[tokio::test]
 async fn a_full_disk_is_not_asked_for_every_change() {
-    let store = Sqlite::in_memory().unwrap();
     let disk = Arc::new(Mutex::new(Disk::default()));
     let backlog = Backlog::default();
     for number in 0..10 {
@@ -119,13 +117,12 @@ async fn a_full_disk_is_not_asked_for_every_change() {
         });
     }
     disk.lock().room = 50;
-    backlog.catch_up(&store).await.unwrap_err();
+    backlog.catch_up(&()).await.unwrap_err();
     assert_eq!(disk.lock().refused, TRIES);
 }
 
 #[tokio::test]
 async fn the_oldest_of_too_many_are_dropped() {
-    let store = Sqlite::in_memory().unwrap();
     let disk = Arc::new(Mutex::new(Disk::default()));
     let backlog = Backlog::default();
     let change = |number, bytes| Number {
@@ -143,6 +140,6 @@ async fn the_oldest_of_too_many_are_dropped() {
     assert_eq!(first, Some(1));
     backlog.keep(change(9000, MAX_BYTES - 1));
     assert_eq!(backlog.look(|changes| changes.count()), 2);
-    backlog.catch_up(&store).await.unwrap();
+    backlog.catch_up(&()).await.unwrap();
     assert_eq!(disk.lock().stored, [8192, 9000]);
 }

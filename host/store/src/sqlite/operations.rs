@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes,
-    Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Limits, LocalStore, NestedCall, NewCall, Process, ProcessQuery,
+    Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The most processes of one change that are staged. More of them are committed at once, in one transaction.
@@ -143,55 +143,6 @@ impl Store for Sqlite {
         })
     }
 
-    fn add_process(&self, process: Process) -> Answer<'_, ()> {
-        let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
-        self.change_soon("store a process", process, stage, |core, process| {
-            core.add_process(process)
-        })
-    }
-
-    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
-        let stage = |staging: &mut Staging, processes: &Vec<Process>| {
-            if processes.len() > MANY {
-                return None;
-            }
-            let mut staged = processes.iter().map(|one| staging.put_process(one, false));
-            staged.all(|staged| staged.is_some()).then_some(())
-        };
-        self.change_soon("store processes", processes, stage, |core, processes| {
-            core.update_processes(processes)
-        })
-    }
-
-    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()> {
-        self.change("forget processes", move |core| core.forget_processes(&ids))
-    }
-
-    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
-        self.run_blocking("list processes", move |shared| {
-            let read = |connection: &Connection| records::processes(connection, &query);
-            let (processes, faults) = shared.read(read)?;
-            faults.iter().for_each(|fault| shared.metrics.damage(fault));
-            Ok(processes)
-        })
-    }
-
-    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()> {
-        self.change("store a temporary file", move |core| {
-            core.add_temporary(&path, &gone)
-        })
-    }
-
-    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()> {
-        self.change("forget temporary files", move |core| {
-            core.forget_temporaries(&paths)
-        })
-    }
-
-    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
-        self.list("list temporary files", records::temporaries)
-    }
-
     fn put_session(&self, session: Session) -> Answer<'_, ()> {
         self.change("store a session", move |core| core.put_session(&session))
     }
@@ -249,5 +200,61 @@ impl Store for Sqlite {
             bytes: file + log_bytes(&self.shared.path),
             is_kept: matches!(self.shared.readers, Readers::File { .. }),
         }
+    }
+}
+
+impl LocalStore for Sqlite {
+    fn add_process(&self, process: Process) -> Answer<'_, ()> {
+        let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
+        self.change_soon("store a process", process, stage, |core, process| {
+            core.add_process(process)
+        })
+    }
+
+    fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
+        let stage = |staging: &mut Staging, processes: &Vec<Process>| {
+            if processes.len() > MANY {
+                return None;
+            }
+            let mut staged = processes.iter().map(|one| staging.put_process(one, false));
+            staged.all(|staged| staged.is_some()).then_some(())
+        };
+        self.change_soon("store processes", processes, stage, |core, processes| {
+            core.update_processes(processes)
+        })
+    }
+
+    fn forget_processes(&self, ids: Vec<String>) -> Answer<'_, ()> {
+        self.change("forget processes", move |core| core.forget_processes(&ids))
+    }
+
+    fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
+        self.run_blocking("list processes", move |shared| {
+            let read = |connection: &Connection| records::processes(connection, &query);
+            let (processes, faults) = shared.read(read)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(processes)
+        })
+    }
+
+    fn add_temporary(&self, path: PathBuf, gone: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("store a temporary file", move |core| {
+            core.add_temporary(&path, &gone)
+        })
+    }
+
+    fn forget_temporaries(&self, paths: Vec<PathBuf>) -> Answer<'_, ()> {
+        self.change("forget temporary files", move |core| {
+            core.forget_temporaries(&paths)
+        })
+    }
+
+    fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
+        self.list("list temporary files", records::temporaries)
+    }
+
+    fn may_lack_processes(&self) -> bool {
+        let counts = Store::counts(self);
+        counts.damaged > 0 || counts.has_set_aside
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use toolhost_needs::needs;
 use toolhost_store::{
-    Begun, CallQuery, CallState, Durability, EndedCall, ProcessQuery, Sqlite, Store,
+    Begun, CallQuery, CallState, Durability, EndedCall, LocalStore, ProcessQuery, Sqlite, Store,
 };
 
 use crate::disks::Mounted;

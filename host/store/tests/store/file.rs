@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, Sqlite, Store, StoreError, StoreFile};
+use toolhost_store::{Begun, Durability, LocalStore, Sqlite, Store, StoreError, StoreFile};
 
 use crate::crash::killed_with_staged;
 use crate::sqlite::{open, settle};

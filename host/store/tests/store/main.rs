@@ -18,6 +18,7 @@ mod failing;
 mod file;
 mod host_state;
 mod lookup;
+mod machine;
 mod many;
 mod nested;
 mod recovery;

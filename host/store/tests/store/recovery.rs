@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use toolhost_needs::needs;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
-    AtRest, Begun, CallQuery, Durability, ProcessQuery, Sqlite, Store, StoreError,
+    AtRest, Begun, CallQuery, Durability, LocalStore, ProcessQuery, Sqlite, Store, StoreError,
 };
 
 use crate::file::problems;

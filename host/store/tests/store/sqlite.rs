@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, ProcessQuery, Sqlite, Store, StoreError};
+use toolhost_store::{Begun, Durability, LocalStore, ProcessQuery, Sqlite, Store, StoreError};
 
 use crate::suite::{self, Place};
 use crate::values::{call, ended, limits, process};

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{
-    Begun, CallState, Durability, Limits, Process, ProcessQuery, ProcessState, Sqlite, Store,
+    Begun, CallState, Durability, Limits, LocalStore, Process, ProcessQuery, ProcessState, Sqlite,
+    Store,
 };
 
 use crate::damage::copy;

@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use toolhost_store::{
-    Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Process,
-    ProcessQuery, ProcessState, Store,
+    Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Store,
 };
 
-use crate::values::{call, cancellation, ended, limits, process, session};
+use crate::values::{call, cancellation, ended, limits, session};
 use crate::{lookup, nested, tombstones, workspaces};
 
 /// A place where a store keeps what it has when it is closed.
@@ -42,7 +41,6 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     lookup::texts_are_found(&*place().open()).await;
     lookup::calls_of_other_tools_are_not_listed(&*place().open()).await;
     lookup::chats_are_listed(&*place().open()).await;
-    processes_are_listed(&*place().open()).await;
 }
 
 pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
@@ -154,19 +152,6 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
     let store = place.open();
     run(&*store, "c", "1").await;
     store.cancel(cancellation("c", "2", None)).await.unwrap();
-    store.add_process(process("p", "c")).await.unwrap();
-    for (path, gone) in [
-        ("/tmp/a", None),
-        ("/tmp/b", Some("/tmp/a")),
-        ("/tmp/c", None),
-    ] {
-        let gone = gone.into_iter().map(Into::into).collect();
-        store.add_temporary(path.into(), gone).await.unwrap();
-    }
-    store
-        .forget_temporaries(vec!["/tmp/c".into(), "/tmp/d".into()])
-        .await
-        .unwrap();
     store.put_session(session("s")).await.unwrap();
     store.put_session(session("t")).await.unwrap();
     store.remove_session("t".into()).await.unwrap();
@@ -192,15 +177,6 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         .await
         .unwrap();
     assert_eq!(chats.chats[0].ended_ms, None, "a call began in it");
-    let processes = store.processes(ProcessQuery::all()).await.unwrap();
-    assert_eq!(
-        (processes.found, processes.damaged),
-        (vec![process("p", "c")], 0)
-    );
-    assert_eq!(
-        store.temporaries().await.unwrap(),
-        [std::path::PathBuf::from("/tmp/b")]
-    );
     assert_eq!(store.sessions().await.unwrap(), [session("s")]);
 }
 
@@ -272,82 +248,4 @@ async fn each_chat_has_its_share(store: &dyn Store) {
         begin(store, "calm", "0").await,
         Begun::Mismatch | Begun::Ended(_)
     ));
-}
-
-async fn processes_are_listed(store: &dyn Store) {
-    for (id, chat) in [("1", "a-1"), ("2", "a-2"), ("3", "b-1")] {
-        store.add_process(process(id, chat)).await.unwrap();
-    }
-    let changed = |id: &str, chat: &str, state| Process {
-        state,
-        end: Some(serde_json::json!({ "code": 0 })),
-        ..process(id, chat)
-    };
-    let changes = [
-        changed("2", "a-2", ProcessState::Ended),
-        changed("3", "b-1", ProcessState::Lingering),
-    ];
-    store.update_processes(changes.to_vec()).await.unwrap();
-    let list = async |query: ProcessQuery| {
-        let processes = store
-            .processes(ProcessQuery { limit: 9, ..query })
-            .await
-            .unwrap();
-        assert_eq!(processes.damaged, 0);
-        processes.found
-    };
-    let ids = async |query: ProcessQuery| -> Vec<String> {
-        let processes = list(query).await;
-        processes.into_iter().map(|process| process.id).collect()
-    };
-    assert_eq!(list(ProcessQuery::default()).await[1..], changes);
-    let all = ProcessQuery::default;
-    assert_eq!(ids(all()).await, ["1", "2", "3"]);
-    assert_eq!(
-        ids(ProcessQuery {
-            prefix: "a-".into(),
-            ..all()
-        })
-        .await,
-        ["1", "2"]
-    );
-    assert_eq!(
-        ids(ProcessQuery {
-            chat: Some("b-1".parse().unwrap()),
-            ..all()
-        })
-        .await,
-        ["3"]
-    );
-    assert_eq!(
-        ids(ProcessQuery {
-            live: true,
-            ..all()
-        })
-        .await,
-        ["1", "3"]
-    );
-    assert_eq!(
-        ids(ProcessQuery {
-            key: Some("key 2".into()),
-            ..all()
-        })
-        .await,
-        ["2"]
-    );
-    assert_eq!(
-        ids(ProcessQuery {
-            after: Some("1".into()),
-            ..all()
-        })
-        .await,
-        ["2", "3"]
-    );
-    let gone = vec!["1".into(), "3".into(), "4".into()];
-    store.forget_processes(gone).await.unwrap();
-    // The end of a process can arrive after the process was forgotten.
-    store.update_processes(changes.to_vec()).await.unwrap();
-    assert_eq!(ids(all()).await, ["2"]);
-    store.add_process(process("1", "a-1")).await.unwrap();
-    assert_eq!(ids(all()).await, ["2", "1"]);
 }

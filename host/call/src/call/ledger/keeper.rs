@@ -48,6 +48,8 @@ impl Change {
 }
 
 impl toolhost_store::Change for Change {
+    type Store = dyn Store;
+
     fn is_of_same(&self, other: &Self) -> bool {
         self.name() == other.name()
     }

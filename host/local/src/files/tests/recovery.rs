@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::sync::Arc;
 
-use toolhost_store::{Sqlite, Store};
+use toolhost_store::{LocalStore, Sqlite, Store};
 
 use super::*;
 use crate::files::temporaries::Temporaries;
@@ -11,7 +11,7 @@ use crate::files::temporaries::Temporaries;
 /// A store, and the runtime that its callers wait in.
 struct Setup {
     runtime: tokio::runtime::Runtime,
-    store: Arc<dyn Store>,
+    store: Arc<Sqlite>,
 }
 
 impl Setup {
@@ -24,7 +24,7 @@ impl Setup {
 
     /// Does what a host does at its start.
     fn open(&self) -> Temporaries {
-        let opened = Temporaries::open(Arc::clone(&self.store));
+        let opened = Temporaries::open(self.store.clone());
         self.runtime.block_on(opened).unwrap()
     }
 

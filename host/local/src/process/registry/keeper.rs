@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio::time::timeout;
-use toolhost_store::{Answer, Backlog, HostState, Process as StoredProcess, ProcessQuery, Store};
+use toolhost_store::{
+    Answer, Backlog, HostState, LocalStore, Process as StoredProcess, ProcessQuery,
+};
 
 use super::OpenError;
 use super::adoption::{Kept, Shared};
@@ -20,7 +22,7 @@ use crate::process::saved::{ChatOutputs, OutputStore, SaveLimits, SavedOutput};
 #[derive(Debug)]
 pub(super) struct Keeper {
     pub(super) outputs: Arc<OutputStore>,
-    store: Arc<dyn Store>,
+    store: Arc<dyn LocalStore>,
     /// Changes that could not be stored.
     unwritten: Backlog<Change>,
     /// The files of kept processes; `None` if there are none.
@@ -47,12 +49,14 @@ impl Change {
 }
 
 impl toolhost_store::Change for Change {
+    type Store = dyn LocalStore;
+
     fn is_of_same(&self, other: &Self) -> bool {
         let ids = other.ids();
         self.ids().iter().any(|id| ids.contains(id))
     }
 
-    fn store(self, store: &dyn Store) -> Answer<'_, ()> {
+    fn store(self, store: &dyn LocalStore) -> Answer<'_, ()> {
         match self {
             Self::Starting(process) => store.add_process(*process),
             Self::Changed(processes) => store.update_processes(processes),
@@ -81,13 +85,12 @@ impl Keeper {
         let outputs = OutputStore::new(state.outputs(), limits).map_err(OpenError::Saved)?;
         let keeper = Self {
             outputs,
-            store: Arc::clone(state.store()),
+            store: Arc::clone(state.local()),
             unwritten: Backlog::default(),
             place,
         };
         let known = keeper.store.processes(ProcessQuery::all()).await?;
-        let counts = keeper.store.counts();
-        let may_lack_some = counts.damaged > 0 || counts.has_set_aside;
+        let may_lack_some = keeper.store.may_lack_processes();
         let kept = Kept::find(keeper.place.as_deref(), shared, &known.found).await;
         let kept = kept.map_err(OpenError::TakeOver)?;
         let Recovered { found, changed } =

@@ -193,7 +193,7 @@ async fn a_process_that_was_live_is_over_at_the_next_start() {
     };
     let lingering = stored::ended(stored("lingering"), &end);
     for process in [stored("running"), lingering] {
-        state.store().add_process(process).await.unwrap();
+        state.local().add_process(process).await.unwrap();
     }
     for _ in 0..2 {
         let config = Config::new(base.path());
@@ -207,7 +207,7 @@ async fn a_process_that_was_live_is_over_at_the_next_start() {
             live: true,
             ..ProcessQuery::all()
         };
-        let live = state.store().processes(live).await.unwrap();
+        let live = state.local().processes(live).await.unwrap();
         assert!(live.found.is_empty(), "{live:?}");
     }
 }

@@ -1,12 +1,11 @@
 //! A store that refuses changes when it is told to, as one on a full disk does.
 
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, NestedCall, NewCall, Process, ProcessQuery, Processes, Session,
-    Sqlite, Store, StoreError, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, NestedCall, NewCall, Session, Sqlite, Store, StoreError,
+    StoredWorkspace, Swept, Workspaces,
 };
 
 use toolhost_state::workspace_name::WorkspaceName;
@@ -91,11 +90,6 @@ handed! {
     interrupt() -> Vec<Call>;
     end_chat(chat: ChatId) -> ();
     sweep(limits: toolhost_store::Limits) -> Swept;
-    add_process(process: Process) -> ();
-    update_processes(processes: Vec<Process>) -> ();
-    forget_processes(ids: Vec<String>) -> ();
-    add_temporary(path: PathBuf, gone: Vec<PathBuf>) -> ();
-    forget_temporaries(paths: Vec<PathBuf>) -> ();
     put_session(session: Session) -> ();
     remove_session(id: String) -> ();
     put_workspace(workspace: StoredWorkspace) -> ();
@@ -110,8 +104,6 @@ handed! {
     nested(chat: ChatId, outer: CallId) -> Vec<NestedCall>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;
-    processes(query: ProcessQuery) -> Processes;
-    temporaries() -> Vec<PathBuf>;
     sessions() -> Vec<Session>;
     workspaces() -> Workspaces;
     }
