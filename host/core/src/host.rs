@@ -7,6 +7,7 @@ mod health;
 mod interrupted;
 mod live;
 mod lookup;
+mod neighbours;
 mod nested;
 mod observe;
 mod offer;
@@ -335,6 +336,13 @@ impl Host {
         self.inner.calls.close();
         self.inner.calls.wait().await;
         self.inner.ledger.finish().await;
+        if let Err(error) = self.inner.ledger.store().close().await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(
+                error,
+                "the lease of this host cannot be given up: it runs out"
+            );
+        }
         let live = match &self.inner.local {
             Some(local) => local.end_all().await,
             None => Vec::new(),

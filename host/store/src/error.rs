@@ -75,6 +75,17 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The database cannot be reached.
+    #[error("the database cannot be reached")]
+    Unreachable {
+        /// Why.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The host was cut off from the database for so long that other hosts take its calls over.
+    #[error(
+        "this host was cut off from the database and has lost its lease; it takes a new one as soon as it can"
+    )]
+    NoLease,
     /// Another failure.
     #[error("the store cannot {action}")]
     Failed {

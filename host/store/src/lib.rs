@@ -7,6 +7,7 @@
 mod backlog;
 mod error;
 mod host_state;
+mod shares;
 mod sqlite;
 mod store;
 mod values;
@@ -14,14 +15,16 @@ mod values;
 pub use backlog::{Added, Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
+pub use shares::excess;
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, LocalStore, Store};
 pub use values::call::{
     Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
-    EndedCall, NestedCall, NestedRecord, NewCall,
+    EndedCall, Ending, NestedCall, NestedRecord, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, Swept};
+pub use values::news::News;
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;
 pub use values::workspace::{Binding, StoredWorkspace, Workspaces};

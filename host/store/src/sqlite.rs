@@ -23,7 +23,6 @@ mod reserve;
 mod row;
 mod schema;
 mod session_row;
-mod shares;
 mod stage_commit;
 mod stage_file;
 mod staging;

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use futures_util::future::BoxFuture;
+use tokio::sync::mpsc::UnboundedReceiver;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
     Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Limits, NestedCall, NewCall, Process, ProcessQuery, Processes, Session,
-    StoreError, StoredWorkspace, Swept, Workspaces,
+    Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Process, ProcessQuery, Processes,
+    Session, StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -26,7 +27,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn resume(&self, call: NewCall) -> Answer<'_, Begun>;
 
     /// Stores the end of a call, and the call itself if its beginning is not stored.
-    fn end(&self, ended: EndedCall) -> Answer<'_, ()>;
+    fn end(&self, ended: EndedCall) -> Answer<'_, Ending>;
 
     /// Notes a call that this store cannot take now, so that the call may run, or its cancellation may wait. If the host ends before the
     /// store has the call, the call is unknown to the next host. It changes nothing that this store says of the call.
@@ -38,12 +39,15 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Cancels a call. If the call has not arrived, the store keeps a tombstone, so that the call does not run when it arrives.
     fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer>;
 
-    /// Takes over the calls that were running when the last host ended, and returns them. A host does this once, before its first call,
-    /// and ends each of these calls with [`Store::end`]. Until then they count as running.
+    /// Takes over the calls whose hosts have ended or have lost their lease, and returns them. A host does this before its first call, and
+    /// at [`News::Interrupted`], and ends each of these calls with [`Store::end`]. Until then they count as running.
     fn interrupt(&self) -> Answer<'_, Vec<Call>>;
 
     /// Returns a call with its outcome; `None` if the id was not seen.
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
+
+    /// Waits until a call runs at no other host, and returns it; `None` if the id was not seen.
+    fn settled(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>>;
 
     /// Returns the calls that a call has made, in the order of their numbers. Those whose outcome is no longer kept are among them, and
     /// so are tombstones. A damaged record is no error: the call is listed as damaged.
@@ -78,14 +82,31 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Forgets a workspace, and which chats belong to it.
     fn remove_workspace(&self, name: WorkspaceName) -> Answer<'_, ()>;
 
-    /// Stores the workspace that a chat belongs to.
-    fn bind(&self, binding: Binding) -> Answer<'_, ()>;
+    /// Stores the workspace that a chat belongs to, unless it belongs to one. Returns the one that it belongs to. The check and the write
+    /// are atomic.
+    fn bind(&self, binding: Binding) -> Answer<'_, WorkspaceName>;
 
     /// Returns all workspaces and their chats. Damaged records are no error: the result counts them.
     fn workspaces(&self) -> Answer<'_, Workspaces>;
 
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;
+
+    /// Returns whether other hosts use this store at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    /// Returns what happens at other hosts and concerns this one. The first caller gets the receiver; `None` for later callers, and if the
+    /// store belongs to one host.
+    fn news(&self) -> Option<UnboundedReceiver<News>> {
+        None
+    }
+
+    /// Gives up the lease of this host, so that others take its calls over at once. Nothing is stored afterwards.
+    fn close(&self) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 }
 
 /// The processes and temporary files of one machine, which outlive a host. When the future of a change is ready, the change is as durable as

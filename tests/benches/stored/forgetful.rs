@@ -6,8 +6,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, LocalStore, NestedCall, NewCall, Process, ProcessQuery,
-    Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Process,
+    ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 #[derive(Debug)]
@@ -27,7 +27,8 @@ impl Store for Forgetful {
         begin(NewCall) -> Begun = Begun::New;
         resume(NewCall) -> Begun = Begun::New;
         nested(ChatId, CallId) -> Vec<NestedCall> = Vec::new();
-        end(EndedCall) -> () = ();
+        end(EndedCall) -> Ending = Ending::Stored;
+        settled(ChatId, CallId) -> Option<Call> = None;
         note(ChatId, CallId) -> () = ();
         withdraw(ChatId, CallId) -> () = ();
         cancel(Cancellation) -> CancelAnswer = CancelAnswer::Tombstone(None);
@@ -41,7 +42,7 @@ impl Store for Forgetful {
         remove_session(String) -> () = ();
         put_workspace(StoredWorkspace) -> () = ();
         remove_workspace(WorkspaceName) -> () = ();
-        bind(Binding) -> () = ();
+        bind(Binding) -> WorkspaceName = WorkspaceName::of_default();
         workspaces() -> Workspaces = Workspaces::default();
         sessions() -> Vec<Session> = Vec::new();
     }

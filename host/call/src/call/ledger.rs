@@ -26,7 +26,9 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolhost_store::{Cancellation, Counts, Durability, Sqlite, Store, StoreError};
+use toolhost_store::{
+    CallQuery, CallState, Cancellation, Counts, Durability, Sqlite, Store, StoreError,
+};
 
 use super::digests::Digests;
 use super::{
@@ -123,11 +125,27 @@ impl Ledger {
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
-        let waiter = match self.begin(request, admit).await? {
-            Begun::Saved(outcome) => return Ok(outcome),
-            Begun::Running(waiter) => waiter,
+        let mut admit = Some(admit);
+        let waiter = loop {
+            match self.begin(request, &mut admit).await? {
+                Begun::Saved(outcome) => return Ok(outcome),
+                Begun::Running(waiter) => break waiter,
+                Begun::Elsewhere => self.settled(&request.chat, &request.id).await?,
+            }
         };
         Ok(wait_for_outcome(waiter).await?)
+    }
+
+    /// Waits until a call runs at no other host.
+    async fn settled(&self, chat: &ChatId, id: &CallId) -> Result<(), Refused> {
+        let store = &self.shared.keeper.store;
+        tokio::select! {
+            settled = store.settled(chat.clone(), id.clone()) => match settled {
+                Ok(_) => Ok(()),
+                Err(error) => Err(unrecorded(&error)),
+            },
+            () = self.shared.stopping.cancelled() => Err(Refused::Closed),
+        }
     }
 
     /// Returns the status of a call; `None` if there is no such call, or if the store cannot be read.
@@ -184,6 +202,13 @@ impl Ledger {
         let cancelling = keeper.cancel(self.cancellation(&key, actor)).await?;
         drop(turn);
         match cancelling {
+            Cancelling::Elsewhere => {
+                self.settled(chat, id).await?;
+                Ok(match self.status(chat, id).await {
+                    Some(CallStatus::Ended(outcome)) => Cancelled::Ended(outcome),
+                    _ => Cancelled::Gone,
+                })
+            }
             Cancelling::Over(Past::Ended {
                 outcome: Some(outcome),
                 ..
@@ -260,7 +285,51 @@ impl Ledger {
             wait_for_outcome(waiter).await.ok()
         });
         let outcomes = futures_util::future::join_all(ends).await;
-        outcomes.into_iter().flatten().collect()
+        let mut outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
+        if self.shared.keeper.store.is_shared() {
+            outcomes.extend(self.cancel_elsewhere(chat, actor).await);
+        }
+        outcomes
+    }
+
+    /// Cancels the calls of a chat that run at other hosts, waits until they have ended, and returns how.
+    async fn cancel_elsewhere(&self, chat: &ChatId, actor: &Actor) -> Vec<Arc<Outcome>> {
+        let query = CallQuery {
+            states: Some([CallState::Running].into()),
+            ..CallQuery::of_chat(chat.clone(), u32::MAX)
+        };
+        let found = self.calls(query, actor).await;
+        let found = found.map_or_else(
+            |error| {
+                tracing::warn!(%chat, error = text(&error), "the calls of a chat at other hosts are not known");
+                Vec::new()
+            },
+            |page| page.calls,
+        );
+        let ends =
+            found.iter().map(
+                async |call| match self.cancel(chat, &call.call, actor).await {
+                    Ok(Cancelled::Ended(outcome)) => Some(outcome),
+                    Ok(Cancelled::Gone | Cancelled::Tombstone) | Err(_) => None,
+                },
+            );
+        let ends = futures_util::future::join_all(ends).await;
+        ends.into_iter().flatten().collect()
+    }
+
+    /// Cancels a call that runs here, because another host stored its cancellation.
+    pub fn cancelled_elsewhere(&self, chat: &ChatId, id: &CallId) {
+        let key = (chat.clone(), id.clone());
+        if let Some(running) = self.shared.calls.lock().running.get_mut(&key) {
+            running.cancel();
+        }
+    }
+
+    /// Stores the changes that could not be stored before, as far as possible.
+    pub async fn catch_up(&self) {
+        if let Err(error) = self.shared.keeper.catch_up().await {
+            tracing::debug!(error = text(&error), "changes of calls still wait");
+        }
     }
 
     /// Refuses new calls of a chat until the returned guard is dropped.
@@ -303,7 +372,12 @@ impl Ledger {
         }
     }
 
-    async fn begin<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Begun, E>
+    /// Finds or begins a call. Takes `admit` only if the call is new.
+    async fn begin<F, R, E>(
+        &self,
+        request: &Arc<Request>,
+        admit: &mut Option<F>,
+    ) -> Result<Begun, E>
     where
         E: From<Refused>,
         F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
@@ -328,6 +402,7 @@ impl Ledger {
             return Err(Refused::Busy(text).into());
         }
         let cancelled = self.shared.stopping.child_token();
+        let admit = admit.take().ok_or(Refused::Closed)?;
         let admitted = admit(cancelled.clone())?;
         let is_resumed = interrupted.is_some();
         if let Some(outcome) = interrupted.filter(|_| !admitted.resumable) {

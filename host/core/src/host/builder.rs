@@ -10,7 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::workspaces::{Providers, Routed, Workspaces, keep_up};
 use super::{
-    Host, Inner, Offer, PluginSet, PluginSource, Plugins, embedded, interrupted, live, observe,
+    Host, Inner, Offer, PluginSet, PluginSource, Plugins, embedded, interrupted, live, neighbours,
+    observe,
 };
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
@@ -391,6 +392,9 @@ impl Builder {
         inner.metrics.watch(&inner, observe::add_levels);
         inner.workspaces.open_all_elsewhere();
         tokio::spawn(keep_up(Arc::downgrade(&inner)));
+        if let Some(news) = state.store().news() {
+            tokio::spawn(neighbours::listen(Arc::downgrade(&inner), news));
+        }
         Ok(Host { inner })
     }
 }

@@ -100,7 +100,7 @@ impl Core {
             };
             match known {
                 Some(row) if row.state != CallState::Tombstone => {
-                    return Ok(answer(row.into_call()?, &call.digest));
+                    return Ok(row.into_call()?.answer(&call.digest));
                 }
                 Some(row) if row.tools()?.is_none_or(|tools| tools.contains(&call.tool)) => {
                     return Ok(Begun::Cancelled);
@@ -129,7 +129,7 @@ impl Core {
             Ok(Some(row)) => {
                 let may_run = row.state == CallState::Unknown && !row.cancelled;
                 if !may_run || row.tool.is_empty() || row.digest != call.digest {
-                    return Ok(answer(row.into_call()?, &call.digest));
+                    return Ok(row.into_call()?.answer(&call.digest));
                 }
                 self.remove(&row)?;
             }
@@ -404,19 +404,5 @@ impl Core {
             .prepare_cached(COUNT)?
             .execute(params![chat, by])?;
         Ok(())
-    }
-}
-
-/// Answers the repeat of a call that has begun.
-pub(super) fn answer(call: Call, digest: &[u8; 32]) -> Begun {
-    match call.state {
-        // Of a call that was lost, the digest is lost as well.
-        CallState::Unknown if call.tool.is_empty() => Begun::Unknown,
-        _ if call.digest != *digest => Begun::Mismatch,
-        CallState::Running => Begun::Running,
-        _ if call.cancelled => Begun::Cancelled,
-        _ if call.outcome.is_some() => Begun::Ended(Box::new(call)),
-        CallState::Unknown => Begun::Unknown,
-        _ => Begun::Gone,
     }
 }

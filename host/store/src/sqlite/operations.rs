@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Limits, LocalStore, NestedCall, NewCall, Process, ProcessQuery,
-    Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Process,
+    ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The most processes of one change that are staged. More of them are committed at once, in one transaction.
@@ -50,10 +50,11 @@ impl Store for Sqlite {
         })
     }
 
-    fn end(&self, ended: EndedCall) -> Answer<'_, ()> {
-        self.change_soon("end a call", ended, Staging::end, |core, ended| {
+    fn end(&self, ended: EndedCall) -> Answer<'_, Ending> {
+        let stored = self.change_soon("end a call", ended, Staging::end, |core, ended| {
             core.end(ended, core.clock.moment())
-        })
+        });
+        Box::pin(async move { stored.await.map(|()| Ending::Stored) })
     }
 
     fn note(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
@@ -115,6 +116,10 @@ impl Store for Sqlite {
         })
     }
 
+    fn settled(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
+        self.call(chat, call)
+    }
+
     fn nested(&self, chat: ChatId, outer: CallId) -> Answer<'_, Vec<NestedCall>> {
         self.list("list the calls of a call", move |connection| {
             nested::calls(connection, &chat, &outer)
@@ -171,7 +176,7 @@ impl Store for Sqlite {
         })
     }
 
-    fn bind(&self, binding: Binding) -> Answer<'_, ()> {
+    fn bind(&self, binding: Binding) -> Answer<'_, WorkspaceName> {
         self.change("store the workspace of a chat", move |core| {
             core.bind(&binding)
         })

@@ -74,19 +74,12 @@ pub(super) fn checksum(parts: &[&[u8]]) -> i64 {
 
 /// Returns the number that stands for a state in the table.
 pub(super) fn state_number(state: CallState) -> i64 {
-    CallState::ALL
-        .iter()
-        .position(|one| *one == state)
-        .map_or(0, |at| at as i64)
+    state.number().into()
 }
 
 fn state_of(column: usize, number: i64) -> rusqlite::Result<CallState> {
-    let state = usize::try_from(number)
-        .ok()
-        .and_then(|at| CallState::ALL.get(at));
-    state
-        .copied()
-        .ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
+    let state = CallState::from_number(number);
+    state.ok_or(rusqlite::Error::IntegralValueOutOfRange(column, number))
 }
 
 impl CallRow {
@@ -228,6 +221,7 @@ impl CallRow {
             ended_ms: self.ended.map(time),
             arguments: self.arguments,
             digest: self.digest,
+            is_elsewhere: false,
         })
     }
 

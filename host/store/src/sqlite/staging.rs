@@ -13,7 +13,7 @@ use rusqlite::Connection;
 use toolhost_state::state_dir::StateDir;
 
 use super::blocked::Blocked;
-use super::calls::{answer, find};
+use super::calls::find;
 use super::clock::{Clock, Moment};
 use super::fault::Fault;
 use super::known::Known;
@@ -206,7 +206,7 @@ impl Staging {
         if self.has_failed
             && let Some(staged) = self.staged(&key)
         {
-            return Some(answer(staged, &call.digest));
+            return Some(staged.answer(&call.digest));
         }
         if !self.may_stage() || self.has(&key) || !self.is_absent(call, &key) {
             return None;
@@ -395,6 +395,7 @@ impl Staging {
             arguments: call.arguments.clone(),
             outcome: ended.map(|ended| ended.outcome.clone()),
             digest: call.digest,
+            is_elsewhere: false,
         })
     }
 

@@ -12,9 +12,8 @@ use super::core::Core;
 use super::fault::Fault;
 use super::readers::Readers;
 use super::row::{CallRow, select_calls};
-use super::shares::shares;
 use super::writer::Writer;
-use crate::{CallState, Kept, Limits, Swept};
+use crate::{CallState, Kept, Limits, Swept, excess};
 
 /// How many rows one transaction drops.
 const ROWS: i64 = 256;
@@ -60,20 +59,16 @@ pub(super) fn sweep(
         left = readers.read(kept)?;
     }
     if left.ids > limits.ids {
-        let mut excess: HashMap<_, _> = excess(&readers.read(ids_of_chats)?, limits.ids)
+        let mut over: HashMap<_, _> = excess(&readers.read(ids_of_chats)?, limits.ids)
             .into_iter()
             .collect();
-        swept.ids += drop_ids(
-            writer,
-            i64::MAX,
-            &mut |row| match excess.get_mut(&row.chat) {
-                Some(count @ 1..) => {
-                    *count -= 1;
-                    true
-                }
-                Some(0) | None => false,
-            },
-        )?;
+        swept.ids += drop_ids(writer, i64::MAX, &mut |row| match over.get_mut(&row.chat) {
+            Some(count @ 1..) => {
+                *count -= 1;
+                true
+            }
+            Some(0) | None => false,
+        })?;
         left = readers.read(kept)?;
     }
     swept.kept = left;
@@ -155,26 +150,6 @@ type Position = (i64, i64, i64);
 
 /// The position before all others.
 const FIRST: Position = (i64::MIN, 0, 0);
-
-/// Returns by how much each chat is over its share of this room.
-fn excess(usage: &Usage, room: u64) -> Vec<(i64, u64)> {
-    let owners: Vec<u64> = usage.values().map(|chats| chats.values().sum()).collect();
-    if owners.iter().sum::<u64>() <= room {
-        return Vec::new();
-    }
-    // Drop a quarter more than necessary. Otherwise, each further call would need another sweep.
-    let mut over = Vec::new();
-    for (chats, share) in usage.values().zip(shares(&owners, room / 4 * 3)) {
-        let sizes: Vec<u64> = chats.values().copied().collect();
-        let shares = shares(&sizes, share);
-        let chats = chats
-            .iter()
-            .zip(shares)
-            .map(|((chat, size), share)| (*chat, size.saturating_sub(share)));
-        over.extend(chats.filter(|(_, over)| *over > 0));
-    }
-    over
-}
 
 impl Core {
     /// Returns the chats to sweep, each with the time at which a call of it last ended, and the current time. The first sweep after

@@ -41,15 +41,19 @@ impl Core {
         Ok(())
     }
 
-    /// Stores the workspace of a chat.
-    pub(super) fn bind(&mut self, binding: &Binding) -> Result<(), Fault> {
-        let bind = "REPLACE INTO bindings VALUES (?1, ?2, ?3)";
-        self.connection.prepare_cached(bind)?.execute(params![
+    /// Stores the workspace of a chat that has none. Returns the one that it has.
+    pub(super) fn bind(&mut self, binding: &Binding) -> Result<WorkspaceName, Fault> {
+        const BIND: &str = "INSERT INTO bindings VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING";
+        const BOUND: &str = "SELECT * FROM bindings WHERE chat = ?1";
+        self.connection.prepare_cached(BIND)?.execute(params![
             binding.chat.as_str(),
             binding.workspace.as_str(),
             sum_of_binding(binding),
         ])?;
-        Ok(())
+        let mut bound = self.connection.prepare_cached(BOUND)?;
+        Ok(bound
+            .query_row([binding.chat.as_str()], read_binding)?
+            .workspace)
     }
 }
 

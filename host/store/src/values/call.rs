@@ -37,6 +37,17 @@ impl CallState {
         Self::Tombstone,
         Self::Unsuccessful,
     ];
+
+    /// Returns the number that stands for the state in a table.
+    pub fn number(self) -> i16 {
+        let at = Self::ALL.iter().position(|one| *one == self);
+        at.and_then(|at| i16::try_from(at).ok()).unwrap_or_default()
+    }
+
+    /// Returns the state for which a number stands; `None` if there is none.
+    pub fn from_number(number: i64) -> Option<Self> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
 }
 
 /// A call that is about to run.
@@ -109,14 +120,27 @@ pub struct Call {
     /// The serialized outcome, while it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// The digest of the tool and the arguments with which it began.
     #[serde(skip)]
-    pub(crate) digest: [u8; 32],
+    pub digest: [u8; 32],
+    /// Whether it runs at another host of this store.
+    #[serde(skip)]
+    pub is_elsewhere: bool,
 }
 
 impl Call {
-    /// Returns the digest of the tool and the arguments with which the call began.
-    pub fn digest(&self) -> &[u8; 32] {
-        &self.digest
+    /// Answers the repeat of this call, which has begun, with this digest.
+    pub fn answer(self, digest: &[u8; 32]) -> Begun {
+        match self.state {
+            // Of a call that was lost, the digest is lost as well.
+            CallState::Unknown if self.tool.is_empty() => Begun::Unknown,
+            _ if self.digest != *digest => Begun::Mismatch,
+            CallState::Running => Begun::Running,
+            _ if self.cancelled => Begun::Cancelled,
+            _ if self.outcome.is_some() => Begun::Ended(Box::new(self)),
+            CallState::Unknown => Begun::Unknown,
+            _ => Begun::Gone,
+        }
     }
 }
 
@@ -157,6 +181,15 @@ pub enum Begun {
     Cancelled,
     /// The store cannot tell whether the call ran.
     Unknown,
+}
+
+/// The answer to the end of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The end is stored.
+    Stored,
+    /// Nothing was stored: another host has taken the call over, because this one had lost its lease. This is the call as it is stored.
+    TakenOver(Box<Call>),
 }
 
 /// A cancellation.

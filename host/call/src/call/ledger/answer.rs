@@ -20,4 +20,6 @@ pub(super) type Answer = Result<Begun, Refused>;
 pub(super) enum Begun {
     Saved(Arc<Outcome>),
     Running(watch::Receiver<Completion>),
+    /// It runs at another host.
+    Elsewhere,
 }

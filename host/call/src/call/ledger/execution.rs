@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use tokio::sync::watch;
-use toolhost_store::{Begun, Cancellation, EndedCall, NewCall};
+use toolhost_store::{Begun, Call, Cancellation, EndedCall, Ending, NewCall};
 
 use super::answer::{self, Completion, Key};
-use super::keeper::Change;
+use super::keeper::{Change, unrecorded};
 use super::past::{Past, lost, state};
 use super::recovery::serialized;
 use super::running::Running;
@@ -83,8 +83,13 @@ impl Execution {
         let is_tombstone = ended.cancelled;
         let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
         shared.sweeper.add_outcome(arguments + ended.outcome.len());
-        shared.keeper.end(ended, number).await;
+        let ending = shared.keeper.end(ended, number).await;
         self.over = true;
+        let outcome = match ending {
+            Ending::Stored => outcome,
+            // Other hosts answer repeats with what is stored, so the callers here hear the same.
+            Ending::TakenOver(call) => self.taken_over(*call),
+        };
         let running = shared.calls.lock().running.remove(&self.key());
         if running.is_some_and(|running| running.tombstone) && !is_tombstone {
             // It was cancelled meanwhile.
@@ -95,6 +100,19 @@ impl Execution {
             listener.ended(&self.request.chat, &outcome);
         }
         self.teller.send_replace(Some(Ok(outcome)));
+    }
+
+    /// Returns the outcome of a call that another host took over while it ran here.
+    fn taken_over(&self, call: Call) -> Arc<Outcome> {
+        let Request { chat, id, tool, .. } = &*self.request;
+        tracing::warn!(%chat, call = %id, "a call ended after this host had lost its lease: its outcome is not stored");
+        match Past::of(call) {
+            Past::Ended {
+                outcome: Some(outcome),
+                ..
+            } => outcome,
+            _ => Arc::new(lost(id, tool)),
+        }
     }
 
     /// Stores the beginning. Returns the answer to all callers if the call must not run.
@@ -117,7 +135,12 @@ impl Execution {
                 return None;
             }
             Begun::Ended(call) => Past::of(*call),
-            Begun::Running | Begun::Unknown => return Some(Ok(Arc::new(lost(id, tool)))),
+            Begun::Running => match self.settled().await {
+                Ok(Some(call)) => Past::of(call),
+                Ok(None) => return Some(Err(Refused::Closed)),
+                Err(refused) => return Some(Err(refused)),
+            },
+            Begun::Unknown => return Some(Ok(Arc::new(lost(id, tool)))),
             Begun::Gone => return Some(Err(Refused::Gone)),
             Begun::Mismatch => return Some(Err(Refused::InputMismatch)),
             Begun::Cancelled => return Some(Err(Refused::Cancelled)),
@@ -126,8 +149,17 @@ impl Execution {
         Some(match answer {
             Some(Ok(answer::Begun::Saved(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),
-            Some(Ok(answer::Begun::Running(_))) | None => Ok(Arc::new(lost(id, tool))),
+            Some(Ok(answer::Begun::Running(_) | answer::Begun::Elsewhere)) | None => {
+                Ok(Arc::new(lost(id, tool)))
+            }
         })
+    }
+
+    /// Waits for the end of the call at another host, which began it at the same time.
+    async fn settled(&self) -> Result<Option<Call>, Refused> {
+        let (chat, call) = self.key();
+        let settled = self.shared.keeper.store.settled(chat, call).await;
+        settled.map_err(|error| unrecorded(&error))
     }
 
     fn call(&self) -> NewCall {

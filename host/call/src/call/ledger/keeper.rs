@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use toolhost_store::{
-    Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, NewCall, Store,
-    StoreError,
+    Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, Ending, NewCall,
+    Store, StoreError,
 };
 
 use super::answer::Key;
@@ -58,7 +58,7 @@ impl toolhost_store::Change for Change {
         Box::pin(async move {
             match self {
                 Self::Begun(call) => store.begin(call).await.map(drop),
-                Self::Ended(ended, _) => store.end(ended).await,
+                Self::Ended(ended, _) => store.end(ended).await.map(drop),
                 Self::Fenced(fence) => store.cancel(fence).await.map(drop),
             }
         })
@@ -83,6 +83,8 @@ pub(super) enum Cancelling {
     Tombstone,
     /// The chat has too many tombstones.
     TooMany,
+    /// It runs at another host, which is told.
+    Elsewhere,
 }
 
 impl Keeper {
@@ -124,7 +126,7 @@ impl Keeper {
                 tombstone: true,
                 outcome,
             }),
-            (Some(Past::Lost), Some(_)) => Some(Past::Lost),
+            (past @ Some(Past::Lost | Past::Elsewhere { .. }), Some(_)) => past,
             (Some(Past::Tombstone { tools }), Some(fence)) => Some(Past::Tombstone {
                 tools: union(&tools, &fence),
             }),
@@ -208,13 +210,15 @@ impl Keeper {
 
     /// Stores how a call ended. If the end cannot be stored now, it is stored as soon as it can be. The caller is told all the
     /// same. `number` is that of a call whose beginning the store does not have.
-    pub(super) async fn end(&self, ended: EndedCall, number: Option<i64>) {
+    pub(super) async fn end(&self, ended: EndedCall, number: Option<i64>) -> Ending {
         let change = Change::Ended(ended.clone(), number);
-        if let Err(error) = self.after(&change, self.store.end(ended)).await {
+        let stored = self.after(&change, self.store.end(ended)).await;
+        stored.unwrap_or_else(|error| {
             let (chat, call) = change.name();
             tracing::warn!(%chat, %call, error = text(&error), "the end of a call cannot be stored now");
             self.keep(change);
-        }
+            Ending::Stored
+        })
     }
 
     /// Stores the cancellation of a call that runs. A failure does no harm: the call has begun, and does not run again.
@@ -230,6 +234,7 @@ impl Keeper {
     pub(super) async fn cancel(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
         let change = Change::Fenced(fence.clone());
         match self.after(&change, self.store.cancel(fence.clone())).await {
+            Ok(CancelAnswer::Known(call)) if call.is_elsewhere => Ok(Cancelling::Elsewhere),
             Ok(CancelAnswer::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
             Ok(CancelAnswer::Tombstone(_) | CancelAnswer::Foreign) => Ok(Cancelling::Tombstone),
             Ok(CancelAnswer::TooMany) => Ok(Cancelling::TooMany),
@@ -255,6 +260,7 @@ impl Keeper {
                 ..
             }) if !includes(&tools, &outcome.tool) => return Ok(Cancelling::Tombstone),
             Some(past @ (Past::Ended { .. } | Past::Lost)) => Cancelling::Over(past),
+            Some(Past::Elsewhere { .. }) => return Err(unrecorded(error)),
             Some(Past::Tombstone { .. }) => Cancelling::Tombstone,
             None => {
                 let of_chat = |change: &&Change| matches!(change, Change::Fenced(other) if other.chat == fence.chat);

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::Deserialize;
+use tokio::time::Instant;
 use toolhost_store::{Call, CallState};
 
 use super::answer::{Answer, Begun};
@@ -11,6 +13,7 @@ use crate::call::digests::Digests;
 use crate::call::{CallStatus, Outcome, Refused, State, ToolSet, includes};
 use crate::tool::{ErrorKind, Reply, ToolError};
 use toolhost_state::id::CallId;
+use toolhost_state::unix_time;
 
 /// A call that does not run.
 #[derive(Debug)]
@@ -25,6 +28,12 @@ pub(super) enum Past {
     Tombstone { tools: ToolSet },
     /// It cannot be said whether it ran.
     Lost,
+    /// It runs at another host.
+    Elsewhere {
+        digest: [u8; 32],
+        tool: String,
+        began_ms: u64,
+    },
 }
 
 /// Returns the outcome of a call of which the store cannot say whether it ran.
@@ -68,6 +77,11 @@ impl Past {
             CallState::Tombstone => Self::Tombstone {
                 tools: set(call.tools),
             },
+            CallState::Running if call.is_elsewhere => Self::Elsewhere {
+                digest: call.digest,
+                tool: call.tool,
+                began_ms: call.began_ms,
+            },
             // The ledger runs it no more, and never learnt how it ended.
             CallState::Running => Self::Lost,
             CallState::Unknown if call.tool.is_empty() => Self::Lost,
@@ -77,7 +91,7 @@ impl Past {
             | CallState::Cancelled
             | CallState::Unknown => {
                 Self::Ended {
-                    digest: *call.digest(),
+                    digest: call.digest,
                     tombstone: call.cancelled,
                     outcome: match &call.outcome {
                         Some(outcome) => read(outcome),
@@ -99,7 +113,12 @@ impl Past {
             Self::Tombstone { tools } if !includes(&tools, tool) => return None,
             Self::Tombstone { .. } => Err(Refused::Cancelled),
             Self::Lost => Ok(Begun::Saved(Arc::new(lost(id, tool)))),
-            Self::Ended { digest, .. } if !asked.include(&digest) => Err(Refused::InputMismatch),
+            Self::Ended { digest, .. } | Self::Elsewhere { digest, .. }
+                if !asked.include(&digest) =>
+            {
+                Err(Refused::InputMismatch)
+            }
+            Self::Elsewhere { .. } => Ok(Begun::Elsewhere),
             Self::Ended {
                 tombstone: true, ..
             } => Err(Refused::Cancelled),
@@ -128,6 +147,14 @@ impl Past {
             Self::Ended { outcome, .. } => outcome.map_or(CallStatus::Gone, CallStatus::Ended),
             Self::Tombstone { tools } => CallStatus::Tombstone { tools },
             Self::Lost => CallStatus::Ended(Arc::new(lost(id, ""))),
+            Self::Elsewhere { tool, began_ms, .. } => {
+                let ran = unix_time::now_ms().saturating_sub(began_ms);
+                let since = Instant::now().checked_sub(Duration::from_millis(ran));
+                CallStatus::Live {
+                    tool,
+                    since: since.unwrap_or_else(Instant::now),
+                }
+            }
         }
     }
 }

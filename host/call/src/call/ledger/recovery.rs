@@ -30,7 +30,7 @@ pub struct Interrupted {
 impl Interrupted {
     /// Returns `None` for a call of which only the digest of the id is left.
     fn of(call: Call) -> Option<Self> {
-        let digest = *call.digest();
+        let digest = call.digest;
         Some(Self {
             chat: call.chat?,
             call: call.call?,
@@ -59,12 +59,23 @@ impl Ledger {
         listener: Option<Box<dyn Listener>>,
         stopping: CancellationToken,
     ) -> Result<(Self, Vec<Interrupted>), StoreError> {
-        let interrupted = store.interrupt().await?;
-        let interrupted = interrupted.into_iter().filter_map(Interrupted::of);
-        let interrupted = interrupted.collect();
         let ledger = Self::with(limits, store, durability, listener, stopping);
+        let interrupted = ledger.take_over().await?;
         ledger.shared.bound().await;
         Ok((ledger, interrupted))
+    }
+
+    /// Takes over the calls of hosts that have ended or have lost their lease. They have to be [settled](Ledger::settle).
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be reached.
+    pub async fn take_over(&self) -> Result<Vec<Interrupted>, StoreError> {
+        let interrupted = self.shared.keeper.store.interrupt().await?;
+        Ok(interrupted
+            .into_iter()
+            .filter_map(Interrupted::of)
+            .collect())
     }
 
     /// Gives an interrupted call its outcome. The call will not run again.

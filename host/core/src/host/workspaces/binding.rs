@@ -93,7 +93,10 @@ impl Host {
             workspace: workspace.clone(),
         };
         let stored = workspaces.store.bind(binding).await;
-        stored.map_err(|error| unrecorded(&error))?;
+        let stored = stored.map_err(|error| unrecorded(&error))?;
+        if stored != *workspace {
+            return Err(bound(stored));
+        }
         entry.add_chat();
         workspaces.table.lock().chats.insert(chat.clone(), entry);
         self.inner.audit.record(

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, NestedCall, NewCall, Session, Sqlite, Store, StoreError,
+    ChatQuery, Counts, EndedCall, Ending, NestedCall, NewCall, Session, Sqlite, Store, StoreError,
     StoredWorkspace, Swept, Workspaces,
 };
 
@@ -84,7 +84,7 @@ handed! {
     change {
     begin(call: NewCall) -> Begun;
     resume(call: NewCall) -> Begun;
-    end(ended: EndedCall) -> ();
+    end(ended: EndedCall) -> Ending;
     withdraw(chat: ChatId, call: CallId) -> ();
     cancel(fence: Cancellation) -> CancelAnswer;
     interrupt() -> Vec<Call>;
@@ -94,13 +94,14 @@ handed! {
     remove_session(id: String) -> ();
     put_workspace(workspace: StoredWorkspace) -> ();
     remove_workspace(name: WorkspaceName) -> ();
-    bind(binding: Binding) -> ();
+    bind(binding: Binding) -> WorkspaceName;
     }
     noting {
     note(chat: ChatId, call: CallId) -> ();
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;
+    settled(chat: ChatId, call: CallId) -> Option<Call>;
     nested(chat: ChatId, outer: CallId) -> Vec<NestedCall>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;

@@ -1,0 +1,19 @@
+//! What a host hears of the other hosts of its store.
+
+use toolhost_state::id::{CallId, ChatId};
+
+/// Something that happened at another host and concerns this one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// A call that runs here was cancelled there.
+    Cancelled {
+        /// Its chat.
+        chat: ChatId,
+        /// Its id.
+        call: CallId,
+    },
+    /// A host has ended or lost its lease: its calls are there to be [taken over](crate::Store::interrupt).
+    Interrupted,
+    /// The store can be reached again: changes that wait can be stored.
+    Reachable,
+}
