@@ -86,6 +86,7 @@ fn dependencies_point_one_way() {
     for (krate, may_know) in [
         ("state", &[][..]),
         ("store", &["state"]),
+        ("postgres", &["state", "store"]),
         ("sandbox", &[]),
         ("egress", &[]),
         ("author", &[]),

@@ -7,7 +7,7 @@ mod machine;
 
 use proc_macro::TokenStream;
 
-/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `quota = "ext4"`,
+/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `postgres`, `quota = "ext4"`,
 /// `program = "git"`, `client = "python"`, `language = "quickjs"` or `toolchain = "go"`, with commas in between. It comes before `#[test]`.
 #[proc_macro_attribute]
 pub fn needs(needs: TokenStream, test: TokenStream) -> TokenStream {
@@ -48,6 +48,10 @@ fn unmet_one(need: &str) -> Result<Option<String>, String> {
         ("namespaces", "") => (
             machine::has_namespaces(),
             "namespaces for this user".to_owned(),
+        ),
+        ("postgres", "") => (
+            machine::has_postgres(),
+            "PostgreSQL, as in Debian's package `postgresql`".to_owned(),
         ),
         ("bash", "") => (machine::has_bash(), "bash 5.2 or 5.3 in PATH".to_owned()),
         ("acl", "") => (

@@ -65,6 +65,13 @@ pub(crate) fn has_program(name: &str) -> bool {
     })
 }
 
+/// Returns whether there is a server of PostgreSQL, which Debian keeps out of `PATH`.
+pub(crate) fn has_postgres() -> bool {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let mut versions = versions.flatten().map(|version| version.path());
+    versions.any(|version| version.join("bin/postgres").exists()) || has_program("postgres")
+}
+
 /// Returns whether there is a bash that prints functions as the tests of the lexer expect it.
 #[expect(clippy::disallowed_methods, reason = "a test asks a shell")]
 pub(crate) fn has_bash() -> bool {

@@ -13,6 +13,7 @@
 mod at_rest;
 mod crash;
 mod damage;
+mod damaged_workspaces;
 mod disks;
 mod failing;
 mod file;

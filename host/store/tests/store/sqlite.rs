@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use futures_util::future::BoxFuture;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Begun, Durability, LocalStore, ProcessQuery, Sqlite, Store, StoreError};
 
@@ -11,8 +12,14 @@ use crate::values::{call, ended, limits, process};
 struct Directory(tempfile::TempDir, Durability);
 
 impl Place for Directory {
-    fn open(&self) -> Box<dyn Store> {
-        Box::new(open(&self.0.path().join("state"), self.1).unwrap())
+    fn open(&self) -> BoxFuture<'_, Box<dyn Store>> {
+        let opened = open(&self.0.path().join("state"), self.1);
+        Box::pin(async { Box::new(opened.unwrap()) as Box<dyn Store> })
+    }
+
+    fn kill(&self, store: Box<dyn Store>) -> BoxFuture<'_, ()> {
+        drop(store);
+        Box::pin(async {})
     }
 }
 
@@ -158,8 +165,13 @@ async fn a_wall_clock_that_jumps_ages_nothing() {
 struct Memory;
 
 impl Place for Memory {
-    fn open(&self) -> Box<dyn Store> {
-        Box::new(Sqlite::in_memory().unwrap())
+    fn open(&self) -> BoxFuture<'_, Box<dyn Store>> {
+        Box::pin(async { Box::new(Sqlite::in_memory().unwrap()) as Box<dyn Store> })
+    }
+
+    fn kill(&self, store: Box<dyn Store>) -> BoxFuture<'_, ()> {
+        drop(store);
+        Box::pin(async {})
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{BoxFuture, join_all};
 use toolhost_store::{
     Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Store,
 };
@@ -13,7 +13,10 @@ use crate::{lookup, nested, tombstones, workspaces};
 /// A place where a store keeps what it has when it is closed.
 pub(crate) trait Place {
     /// Opens the store, as a new host does.
-    fn open(&self) -> Box<dyn Store>;
+    fn open(&self) -> BoxFuture<'_, Box<dyn Store>>;
+
+    /// Closes the store, as a host does that is killed.
+    fn kill(&self, store: Box<dyn Store>) -> BoxFuture<'_, ()>;
 }
 
 /// Runs every case on a place of its own.
@@ -26,21 +29,21 @@ pub(crate) async fn all(place: impl Fn() -> Box<dyn Place>) {
 
 /// Runs every case that needs no restart on a place of its own.
 pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
-    an_id_runs_once(&*place().open()).await;
-    a_repeat_gets_what_came_of_it(&*place().open()).await;
-    of_many_at_once_one_begins(&*place().open()).await;
-    tombstones::a_cancelled_call_does_not_run(&*place().open()).await;
-    tombstones::tombstones_are_for_tools(&*place().open()).await;
-    tombstones::a_call_may_end_where_a_tombstone_is(&*place().open()).await;
-    a_withdrawn_call_was_never_there(&*place().open()).await;
-    nested::the_calls_of_a_call_are_listed(&*place().open()).await;
-    nested::only_a_call_with_an_unknown_outcome_runs_again(&*place().open()).await;
-    old_outcomes_go_and_ids_stay(&*place().open()).await;
-    each_chat_has_its_share(&*place().open()).await;
-    lookup::calls_are_listed(&*place().open()).await;
-    lookup::texts_are_found(&*place().open()).await;
-    lookup::calls_of_other_tools_are_not_listed(&*place().open()).await;
-    lookup::chats_are_listed(&*place().open()).await;
+    an_id_runs_once(&*place().open().await).await;
+    a_repeat_gets_what_came_of_it(&*place().open().await).await;
+    of_many_at_once_one_begins(&*place().open().await).await;
+    tombstones::a_cancelled_call_does_not_run(&*place().open().await).await;
+    tombstones::tombstones_are_for_tools(&*place().open().await).await;
+    tombstones::a_call_may_end_where_a_tombstone_is(&*place().open().await).await;
+    a_withdrawn_call_was_never_there(&*place().open().await).await;
+    nested::the_calls_of_a_call_are_listed(&*place().open().await).await;
+    nested::only_a_call_with_an_unknown_outcome_runs_again(&*place().open().await).await;
+    old_outcomes_go_and_ids_stay(&*place().open().await).await;
+    each_chat_has_its_share(&*place().open().await).await;
+    lookup::calls_are_listed(&*place().open().await).await;
+    lookup::texts_are_found(&*place().open().await).await;
+    lookup::calls_of_other_tools_are_not_listed(&*place().open().await).await;
+    lookup::chats_are_listed(&*place().open().await).await;
 }
 
 pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
@@ -120,14 +123,14 @@ async fn a_withdrawn_call_was_never_there(store: &dyn Store) {
 }
 
 async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
-    let store = place.open();
+    let store = place.open().await;
     assert_eq!(begin(&*store, "c", "1").await, Begun::New);
     run(&*store, "c", "2").await;
     // A host that has taken over the call may end before it has stored the end of the call.
     let mut last = store;
     for _ in 0..2 {
-        drop(last);
-        last = place.open();
+        place.kill(last).await;
+        last = place.open().await;
         let interrupted = last.interrupt().await.unwrap();
         assert_eq!(interrupted.len(), 1);
         assert_eq!(interrupted[0].call, Some("1".parse().unwrap()));
@@ -149,15 +152,15 @@ async fn what_ran_is_unknown_after_a_restart(place: &dyn Place) {
 }
 
 async fn everything_is_there_after_a_restart(place: &dyn Place) {
-    let store = place.open();
+    let store = place.open().await;
     run(&*store, "c", "1").await;
     store.cancel(cancellation("c", "2", None)).await.unwrap();
     store.put_session(session("s")).await.unwrap();
     store.put_session(session("t")).await.unwrap();
     store.remove_session("t".into()).await.unwrap();
     store.end_chat("c".parse().unwrap()).await.unwrap();
-    drop(store);
-    let store = place.open();
+    place.kill(store).await;
+    let store = place.open().await;
     let chats = store
         .chats(ChatQuery {
             limit: 9,

@@ -1,0 +1,357 @@
+//! Calls: the rule that one begins only if its id was not seen, and what happens to it afterwards.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use tokio_postgres::types::ToSql;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::unix_time;
+use toolhost_store::{
+    Begun, Call, CallState, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
+};
+use uuid::Uuid;
+
+use crate::call_row::{CallRow, select_calls, to_time};
+use crate::database::run;
+use crate::error::Fault;
+use crate::listen::CHANNEL;
+use crate::{Key, Shared};
+
+/// Values of a statement.
+type Values<'a> = [&'a (dyn ToSql + Sync)];
+
+impl Shared {
+    /// Stores the beginning of a call unless its id was seen.
+    pub(crate) async fn begin(&self, call: &NewCall) -> Result<Begun, Fault> {
+        // One statement decides. A tombstone for other tools gives way.
+        const BEGIN: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
+             chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
+                 WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
+                 ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
+             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments) \
+                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8 FROM lease \
+                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, taken = false, awaited = false, principal = $4, \
+                     tool = $5, tools = NULL, state = 0, cancelled = false, digest = $6, began = $7, arguments = $8, \
+                     touched = clock_timestamp(), gone = NULL \
+                 WHERE c.state = 5 AND c.tools IS NOT NULL AND NOT $5 = ANY(c.tools) \
+                 RETURNING 1) \
+             SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)";
+        self.begin_with(call, BEGIN).await
+    }
+
+    /// Stores that a call runs again whose outcome is unknown.
+    pub(crate) async fn resume(&self, call: &NewCall) -> Result<Begun, Fault> {
+        const RESUME: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
+             chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
+                 WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
+                 ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
+             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments) \
+                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8 FROM lease \
+                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, taken = false, awaited = false, principal = $4, \
+                     state = 0, began = $7, ended = NULL, arguments = $8, outcome = NULL, held = 0, \
+                     touched = clock_timestamp(), gone = NULL \
+                 WHERE c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6 \
+                 RETURNING 1) \
+             SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)";
+        self.begin_with(call, RESUME).await
+    }
+
+    async fn begin_with(&self, call: &NewCall, statement: &'static str) -> Result<Begun, Fault> {
+        let host = self.lease.host();
+        let begun = run!(self.database, connection => self.begin_once(connection, host, call, statement).await)?;
+        if begun == Begun::New {
+            self.running.lock().insert(key(call));
+        }
+        Ok(begun)
+    }
+
+    async fn begin_once(
+        &self,
+        connection: &Object,
+        host: Uuid,
+        call: &NewCall,
+        statement: &'static str,
+    ) -> Result<Begun, Fault> {
+        let (chat, id) = (call.chat.as_str(), call.call.as_str());
+        let digest = &call.digest[..];
+        let began = to_time(call.began_ms);
+        let values: &Values<'_> = &[
+            &host,
+            &chat,
+            &id,
+            &call.principal,
+            &call.tool,
+            &digest,
+            &began,
+            &call.arguments,
+        ];
+        let begin = connection.prepare_cached(statement).await?;
+        loop {
+            let row = connection.query_one(&begin, values).await?;
+            let (has_lease, is_new): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+            if !has_lease {
+                return Err(Fault::NoLease);
+            }
+            if is_new {
+                return Ok(Begun::New);
+            }
+            // `None`: it was forgotten since.
+            let Some(known) = find(connection, host, chat, id).await? else {
+                continue;
+            };
+            return Ok(match known.call.state {
+                CallState::Tombstone => {
+                    let tools = &known.call.tools;
+                    let is_for = tools
+                        .as_ref()
+                        .is_none_or(|tools| tools.contains(&call.tool));
+                    match is_for {
+                        true => Begun::Cancelled,
+                        false => continue,
+                    }
+                }
+                CallState::Running
+                    if self.is_unheard(&known) && known.call.digest == call.digest =>
+                {
+                    Begun::New
+                }
+                _ => known.call.answer(&call.digest),
+            });
+        }
+    }
+
+    /// Returns whether a call that is stored as running here has not begun: the database stored its beginning, and the connection was lost
+    /// before the answer.
+    fn is_unheard(&self, row: &CallRow) -> bool {
+        let call = &row.call;
+        let (Some(chat), Some(id)) = (&call.chat, &call.call) else {
+            return false;
+        };
+        call.state == CallState::Running
+            && !call.is_elsewhere
+            && !row.taken
+            && !self.running.lock().contains(&(chat.clone(), id.clone()))
+    }
+
+    /// Stores the end of a call, and the call itself if its beginning is not stored.
+    pub(crate) async fn end(&self, ended: &EndedCall) -> Result<Ending, Fault> {
+        const END: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
+             chat AS (INSERT INTO toolhost.chats (chat, owner) SELECT $2, $4 FROM lease \
+                 WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2) ON CONFLICT (chat) DO NOTHING), \
+             done AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, cancelled, digest, began, ended, \
+                     arguments, outcome, held) \
+                 SELECT $2, $3, $1, $4, $5, $9, $10, $6, $7, $11, $8, $12, $13 FROM lease \
+                 ON CONFLICT (chat, call) DO UPDATE SET state = $9, ended = $11, outcome = $12, touched = clock_timestamp(), gone = NULL, \
+                     held = $13 + CASE WHEN $8 IS NULL THEN coalesce(octet_length(c.arguments), 0) ELSE 0 END, \
+                     arguments = coalesce($8, c.arguments), tools = NULL, digest = $6, tool = $5, principal = $4, began = $7, \
+                     cancelled = $10 OR c.state = 0 AND c.cancelled \
+                 WHERE c.state = 0 AND c.host = $1 OR c.state = 5 \
+                 RETURNING awaited) \
+             SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM done), \
+                 (SELECT count(pg_notify($14, $15)) FROM done WHERE awaited)";
+        let host = self.lease.host();
+        let call = &ended.call;
+        let (chat, id) = (call.chat.as_str(), call.call.as_str());
+        let digest = &call.digest[..];
+        let began = to_time(call.began_ms);
+        let now = to_time(unix_time::now_ms());
+        let kept = call.arguments.as_ref().map_or(0, String::len) + ended.outcome.len();
+        let held = OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX));
+        let state = ended.state.number();
+        let message = crate::listen::Message::Ended {
+            chat: call.chat.clone(),
+            call: id.to_owned(),
+        }
+        .to_json();
+        let values: &Values<'_> = &[
+            &host,
+            &chat,
+            &id,
+            &call.principal,
+            &call.tool,
+            &digest,
+            &began,
+            &call.arguments,
+            &state,
+            &ended.cancelled,
+            &now,
+            &ended.outcome,
+            &held,
+            &CHANNEL,
+            &message,
+        ];
+        let ending = run!(self.database, connection => {
+            let end = connection.prepare_cached(END).await?;
+            let row = connection.query_one(&end, values).await?;
+            let (has_lease, is_done): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+            if is_done {
+                return Ok(Ending::Stored);
+            }
+            if !has_lease {
+                return Err(Fault::NoLease);
+            }
+            let known = find(connection, host, chat, id).await?;
+            Ok(match known.map(|known| known.call) {
+                // The attempt before was made, and its answer was lost.
+                Some(known) if known.outcome.as_ref() == Some(&ended.outcome) => Ending::Stored,
+                Some(known) => Ending::TakenOver(Box::new(known)),
+                // It was forgotten.
+                None => Ending::Stored,
+            })
+        })?;
+        self.running.lock().remove(&key(call));
+        self.touched.lock().add(&call.chat);
+        Ok(ending)
+    }
+
+    /// Takes over the calls of hosts without a lease.
+    pub(crate) async fn interrupt(&self) -> Result<Vec<Call>, Fault> {
+        // An earlier attempt may have taken some over, and its answer was lost.
+        const TAKE: &str = "UPDATE toolhost.calls c SET host = $1, taken = true WHERE state = 0 AND toolhost.has_lease($1) \
+             AND NOT EXISTS (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp())";
+        const TAKEN: &str = select_calls!("WHERE c.state = 0 AND c.host = $1 AND c.taken");
+        let host = self.lease.host();
+        let taken = run!(self.database, connection => {
+            connection.execute(TAKE, &[&host]).await?;
+            let rows = connection.query(TAKEN, &[&host]).await?;
+            let rows = rows.iter().map(|row| CallRow::read(row, host));
+            rows.collect::<Result<Vec<_>, _>>()
+        })?;
+        let mut running = self.running.lock();
+        let calls = taken.into_iter().map(|row| row.call);
+        let calls: Vec<_> = calls
+            .filter(|call| match (&call.chat, &call.call) {
+                (Some(chat), Some(id)) => running.insert((chat.clone(), id.clone())),
+                _ => true,
+            })
+            .collect();
+        self.lease.count_taken_over(calls.len());
+        Ok(calls)
+    }
+
+    /// Returns a call; `None` if the id was not seen.
+    pub(crate) async fn call(&self, chat: &ChatId, call: &CallId) -> Result<Option<Call>, Fault> {
+        let host = self.lease.host();
+        let known = run!(self.database, connection => find(connection, host, chat.as_str(), call.as_str()).await)?;
+        let known = known.filter(|known| !self.is_unheard(known));
+        Ok(known.map(|known| known.call))
+    }
+
+    /// Waits until a call runs at no other host, and returns it.
+    pub(crate) async fn settled(
+        self: &Arc<Self>,
+        chat: &ChatId,
+        call: &CallId,
+    ) -> Result<Option<Call>, Fault> {
+        const AWAIT: &str = "UPDATE toolhost.calls SET awaited = true WHERE chat = $1 AND call = $2 AND state = 0 AND NOT awaited";
+        let key = (chat.clone(), call.clone());
+        let mut waiting = Waiting::new(self, key);
+        loop {
+            // The end of the call comes after this, and so does its notification, or the call has ended.
+            run!(self.database, connection => {
+                let wait = connection.prepare_cached(AWAIT).await?;
+                let values: &Values<'_> = &[&chat.as_str(), &call.as_str()];
+                connection.execute(&wait, values).await?;
+                Ok(())
+            })?;
+            match self.call(chat, call).await? {
+                Some(known) if known.is_elsewhere => {}
+                known => return Ok(known),
+            }
+            waiting.changed().await;
+        }
+    }
+
+    /// Returns the calls that a call has made, in the order of their numbers.
+    pub(crate) async fn nested(
+        &self,
+        chat: &ChatId,
+        outer: &CallId,
+    ) -> Result<Vec<NestedCall>, Fault> {
+        // `0` is the character after `/`.
+        const RANGE: &str =
+            select_calls!("WHERE c.chat = $1 AND c.call > $2 || '/' AND c.call < $2 || '0'");
+        let host = self.lease.host();
+        let rows = run!(self.database, connection => {
+            let range = connection.prepare_cached(RANGE).await?;
+            let values: &Values<'_> = &[&chat.as_str(), &outer.as_str()];
+            let rows = connection.query(&range, values).await?;
+            let rows = rows.iter().map(|row| CallRow::read(row, host));
+            rows.collect::<Result<Vec<_>, _>>()
+        })?;
+        let rows = rows.into_iter().filter(|row| !self.is_unheard(row));
+        let calls = rows.filter_map(|row| {
+            let (of, number) = row.call.call.as_ref()?.outer()?;
+            let record = match row.call.state {
+                CallState::Tombstone => NestedRecord::Tombstone,
+                _ => NestedRecord::Begun(row.call.digest),
+            };
+            (of == *outer).then_some(NestedCall { number, record })
+        });
+        let mut calls: Vec<_> = calls.collect();
+        calls.sort_unstable_by_key(|call| call.number);
+        Ok(calls)
+    }
+}
+
+/// The bytes that each kept outcome counts in addition to its text.
+const OVERHEAD: i64 = 512;
+
+/// Returns the row of a call; `None` if the id was not seen.
+pub(crate) async fn find(
+    connection: &Object,
+    host: Uuid,
+    chat: &str,
+    call: &str,
+) -> Result<Option<CallRow>, Fault> {
+    const FIND: &str = select_calls!("WHERE c.chat = $1 AND c.call = $2");
+    let find = connection.prepare_cached(FIND).await?;
+    let row = connection.query_opt(&find, &[&chat, &call]).await?;
+    row.map(|row| CallRow::read(&row, host)).transpose()
+}
+
+fn key(call: &NewCall) -> Key {
+    (call.chat.clone(), call.call.clone())
+}
+
+/// Somebody who waits for the end of a call at another host.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    key: Key,
+    changed: tokio::sync::watch::Receiver<()>,
+}
+
+impl<'a> Waiting<'a> {
+    fn new(shared: &'a Shared, key: Key) -> Self {
+        let mut awaited = shared.awaited.lock();
+        let sender = awaited
+            .entry(key.clone())
+            .or_insert_with(|| tokio::sync::watch::channel(()).0);
+        let changed = sender.subscribe();
+        drop(awaited);
+        Self {
+            shared,
+            key,
+            changed,
+        }
+    }
+
+    /// Waits until the call may have ended. The notification of an end is lost with the connection that listens, so the database is asked
+    /// now and then all the same.
+    async fn changed(&mut self) {
+        const AT_LEAST: std::time::Duration = std::time::Duration::from_secs(2);
+        _ = tokio::time::timeout(AT_LEAST, self.changed.changed()).await;
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let mut awaited = self.shared.awaited.lock();
+        let is_last = awaited
+            .get(&self.key)
+            .is_some_and(|sender| sender.receiver_count() <= 1);
+        if is_last {
+            awaited.remove(&self.key);
+        }
+    }
+}

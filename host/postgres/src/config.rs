@@ -1,0 +1,62 @@
+//! The configuration of a store in PostgreSQL.
+
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use toolhost_state::secret::Secret;
+
+/// Where the database is, and how a host uses it.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The address: `postgres://user@host:5432/database?sslmode=require`, or words as `psql` takes them.
+    pub url: Secret,
+    /// The password, unless the address has it.
+    pub password: Option<Secret>,
+    /// The certificates that a TLS connection trusts.
+    pub tls: ClientConfig,
+    /// The most connections besides the one that listens; 16 by default.
+    pub connections: usize,
+    /// How long the lease of a host lasts without a heartbeat; 10 s by default. After that, others take its calls over.
+    pub lease: Duration,
+    /// How long an operation waits for the database before it fails; 10 s by default.
+    pub patience: Duration,
+    /// The name of this host, for operators.
+    pub name: String,
+    /// The URL at which clients reach this host.
+    pub address: Option<String>,
+}
+
+impl Config {
+    /// Returns a configuration with the defaults.
+    pub fn new(url: impl Into<String>, tls: ClientConfig) -> Self {
+        Self {
+            url: Secret::new(url),
+            password: None,
+            tls,
+            connections: 16,
+            lease: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+            name: String::new(),
+            address: None,
+        }
+    }
+
+    /// Parses the address, and adds what the driver is to do when a connection is lost.
+    pub(crate) fn parsed(&self) -> Result<tokio_postgres::Config, tokio_postgres::Error> {
+        let mut parsed: tokio_postgres::Config = self.url.reveal().parse()?;
+        if let Some(password) = &self.password {
+            parsed.password(password.reveal());
+        }
+        if parsed.get_application_name().is_none() {
+            parsed.application_name("toolhost");
+        }
+        if parsed.get_connect_timeout().is_none() {
+            parsed.connect_timeout(self.patience);
+        }
+        if parsed.get_tcp_user_timeout().is_none() {
+            parsed.tcp_user_timeout(self.patience);
+        }
+        parsed.keepalives_idle(self.patience);
+        Ok(parsed)
+    }
+}

@@ -1,0 +1,233 @@
+//! The lease of a host, which a heartbeat prolongs.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use toolhost_store::News;
+use uuid::Uuid;
+
+use crate::database::Database;
+use crate::database::run;
+use crate::error::Fault;
+use crate::{Config, Shared};
+
+/// How many heartbeats there are in the time of a lease.
+const BEATS: u32 = 5;
+
+/// How long the row of a host whose lease has run out is kept, for operators.
+const KEPT: Duration = Duration::from_secs(3600);
+
+/// The lease of this host.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    /// The id under which the host has its lease. A host that loses its lease takes another one under another id.
+    host: Mutex<Uuid>,
+    name: String,
+    address: Option<String>,
+    lasts: Duration,
+    is_reachable: AtomicBool,
+    is_closed: AtomicBool,
+    lost: AtomicU64,
+    taken_over: AtomicU64,
+}
+
+/// The state of the leases, as this host knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Leases {
+    /// The id of this host.
+    pub host: Uuid,
+    /// Whether the last heartbeat reached the database.
+    pub is_reachable: bool,
+    /// How often this host has lost its lease.
+    pub lost: u64,
+    /// How many calls of other hosts this one has taken over.
+    pub taken_over: u64,
+}
+
+/// A host of the store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Its id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// The URL at which clients reach it, if it is known.
+    pub address: Option<String>,
+    /// Whether it has its lease.
+    pub has_lease: bool,
+}
+
+impl Lease {
+    /// Takes a lease.
+    pub(crate) async fn take(database: &Database, config: &Config) -> Result<Self, Fault> {
+        let lease = Self {
+            host: Mutex::new(Uuid::now_v7()),
+            name: config.name.clone(),
+            address: config.address.clone(),
+            lasts: config.lease,
+            is_reachable: AtomicBool::new(true),
+            is_closed: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+            taken_over: AtomicU64::new(0),
+        };
+        lease.enter(database).await?;
+        Ok(lease)
+    }
+
+    /// Returns the id under which this host has its lease, or had it.
+    pub(crate) fn host(&self) -> Uuid {
+        *self.host.lock()
+    }
+
+    pub(crate) fn numbers(&self) -> Leases {
+        Leases {
+            host: self.host(),
+            is_reachable: self.is_reachable.load(Ordering::Relaxed),
+            lost: self.lost.load(Ordering::Relaxed),
+            taken_over: self.taken_over.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn count_taken_over(&self, calls: usize) {
+        self.taken_over.fetch_add(calls as u64, Ordering::Relaxed);
+    }
+
+    async fn enter(&self, database: &Database) -> Result<(), Fault> {
+        // The same id twice is another attempt, whose connection was lost.
+        const ENTER: &str = "INSERT INTO toolhost.hosts VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) \
+             ON CONFLICT (id) DO UPDATE SET until = excluded.until";
+        let host = self.host();
+        let lasts = self.lasts.as_secs_f64();
+        run!(database, connection => {
+            let enter = connection.prepare_cached(ENTER).await?;
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+                [&host, &self.name, &self.address, &lasts];
+            connection.execute(&enter, &values).await?;
+            Ok(())
+        })
+    }
+
+    /// Prolongs the lease, unless it has run out. Returns whether it was prolonged, and whether a call of another host waits to be taken
+    /// over.
+    async fn prolong(&self, database: &Database) -> Result<(bool, bool), Fault> {
+        const PROLONG: &str = "WITH prolonged AS (UPDATE toolhost.hosts SET until = clock_timestamp() + make_interval(secs => $2) \
+             WHERE id = $1 AND until > clock_timestamp() RETURNING id) \
+             SELECT EXISTS (SELECT FROM prolonged), EXISTS (SELECT FROM toolhost.calls c WHERE state = 0 AND NOT EXISTS \
+             (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp()))";
+        let (host, lasts) = (self.host(), self.lasts.as_secs_f64());
+        run!(database, connection => {
+            let prolong = connection.prepare_cached(PROLONG).await?;
+            let row = connection.query_one(&prolong, &[&host, &lasts]).await?;
+            Ok((row.try_get(0)?, row.try_get(1)?))
+        })
+    }
+
+    /// Gives the lease up: other hosts take over at once what runs here.
+    pub(crate) async fn give_up(&self, database: &Database) -> Result<(), Fault> {
+        self.is_closed.store(true, Ordering::SeqCst);
+        let host = self.host();
+        run!(database, connection => {
+            const LEAVE: &str = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+            connection.execute(LEAVE, &[&host]).await?;
+            Ok(())
+        })
+    }
+}
+
+/// Prolongs the lease of a host for as long as the store is open.
+pub(crate) async fn beat(shared: std::sync::Arc<Shared>) {
+    let lease = &shared.lease;
+    let mut beats = tokio::time::interval(lease.lasts / BEATS);
+    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        beats.tick().await;
+        if lease.is_closed.load(Ordering::SeqCst) {
+            return;
+        }
+        match lease.prolong(&shared.database).await {
+            Ok((true, is_interrupted)) => {
+                shared.found();
+                if is_interrupted {
+                    shared.tell(News::Interrupted);
+                }
+            }
+            Ok((false, _)) if lease.is_closed.load(Ordering::SeqCst) => return,
+            Ok((false, _)) => shared.renew().await,
+            Err(fault) => shared.missed(&fault),
+        }
+    }
+}
+
+impl Shared {
+    /// Sends news to the host, if it listens.
+    pub(crate) fn tell(&self, news: News) {
+        _ = self.news.send(news);
+    }
+
+    /// Notes that the database was reached.
+    fn found(&self) {
+        if !self.lease.is_reachable.swap(true, Ordering::Relaxed) {
+            tracing::info!("the database can be reached again");
+            self.tell(News::Reachable);
+        }
+    }
+
+    /// Notes that the database was not reached.
+    fn missed(&self, fault: &Fault) {
+        if self.lease.is_reachable.swap(false, Ordering::Relaxed) {
+            tracing::warn!(
+                error = fault as &dyn std::error::Error,
+                "the database cannot be reached: new calls are refused, and those that run go on"
+            );
+        }
+    }
+
+    /// Takes another lease, after the last one was lost.
+    async fn renew(self: &Arc<Self>) {
+        let earlier = std::mem::replace(&mut *self.lease.host.lock(), Uuid::now_v7());
+        // What ran under the earlier id is ended by the host that takes it over, be it this one.
+        self.running.lock().clear();
+        self.lease.lost.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!(
+            host = %earlier,
+            "this host was cut off from the database for longer than its lease: the outcomes of the calls that it runs will not be stored"
+        );
+        match self.lease.enter(&self.database).await {
+            Ok(()) => {
+                self.found();
+                self.tell(News::Interrupted);
+                self.tell(News::Reachable);
+            }
+            Err(fault) => self.missed(&fault),
+        }
+    }
+
+    /// Forgets hosts whose leases ran out long ago, and that no running call names.
+    pub(crate) async fn forget_hosts(&self) -> Result<(), Fault> {
+        const FORGET: &str = "DELETE FROM toolhost.hosts h WHERE until < clock_timestamp() - make_interval(secs => $1)";
+        let kept = KEPT.as_secs_f64();
+        run!(self.database, connection => {
+            connection.execute(FORGET, &[&kept]).await?;
+            Ok(())
+        })
+    }
+
+    /// Returns the hosts of the store.
+    pub(crate) async fn neighbours(&self) -> Result<Vec<Neighbour>, Fault> {
+        const ALL: &str = "SELECT id, name, address, until > clock_timestamp() FROM toolhost.hosts ORDER BY name, id";
+        run!(self.database, connection => {
+            let rows = connection.query(ALL, &[]).await?;
+            let rows = rows.iter().map(|row| {
+                Ok(Neighbour {
+                    id: row.try_get(0)?,
+                    name: row.try_get(1)?,
+                    address: row.try_get(2)?,
+                    has_lease: row.try_get(3)?,
+                })
+            });
+            rows.collect()
+        })
+    }
+}

@@ -1,0 +1,118 @@
+//! The store of several hosts: [`Postgres`] implements [`Store`](toolhost_store::Store) with a database of PostgreSQL.
+//!
+//! Each host has a row with a **lease**, which a heartbeat prolongs. Every change asks in its own statement whether the host still has its
+//! lease, by the clock of the database alone. A call names the host that runs it. When the lease of a host has run out, another host takes
+//! its calls over, and then the first one can no longer end them: it has to take a new lease, under another id.
+
+mod call_row;
+mod calls;
+mod cancel;
+mod chats;
+mod config;
+mod database;
+mod error;
+mod lease;
+mod listen;
+mod operations;
+mod pages;
+mod query;
+mod records;
+mod schema;
+mod sweep;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_store::{News, StoreError};
+
+pub use config::Config;
+use database::{Database, transact};
+use lease::Lease;
+pub use lease::{Leases, Neighbour};
+use sweep::Touched;
+
+/// A call: its chat, and its name there.
+type Key = (ChatId, CallId);
+
+/// The part of a database of PostgreSQL that belongs to Toolhost: the schema `toolhost`.
+#[derive(Debug)]
+pub struct Postgres {
+    shared: Arc<Shared>,
+    news: Mutex<Option<UnboundedReceiver<News>>>,
+    /// The heartbeat and the listener. They end with the store.
+    _tasks: JoinSet<()>,
+}
+
+/// What the store and its tasks share.
+#[derive(Debug)]
+struct Shared {
+    database: Database,
+    lease: Lease,
+    /// The calls that began here and have no end yet.
+    running: Mutex<HashSet<Key>>,
+    /// The calls of other hosts whose ends somebody here waits for.
+    awaited: Mutex<HashMap<Key, watch::Sender<()>>>,
+    touched: Mutex<Touched>,
+    news: UnboundedSender<News>,
+    changes: AtomicU64,
+    failures: AtomicU64,
+}
+
+impl Postgres {
+    /// Connects to the database, makes or upgrades its schema, and takes a lease.
+    ///
+    /// # Errors
+    ///
+    /// If the address is wrong, the database cannot be reached, or the role may not make the schema.
+    pub async fn open(config: Config) -> Result<Self, StoreError> {
+        let opening = async {
+            let database = Database::new(&config)?;
+            transact!(database, transaction => schema::migrate(transaction).await)?;
+            let lease = Lease::take(&database, &config).await?;
+            Ok((database, lease))
+        };
+        let opened: Result<_, error::Fault> = opening.await;
+        let (database, lease) =
+            opened.map_err(|fault| fault.into_store_error("open the database"))?;
+        let (sender, news) = unbounded_channel();
+        let shared = Arc::new(Shared {
+            database,
+            lease,
+            running: Mutex::default(),
+            awaited: Mutex::default(),
+            touched: Mutex::default(),
+            news: sender,
+            changes: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        });
+        let mut tasks = JoinSet::new();
+        tasks.spawn(lease::beat(Arc::clone(&shared)));
+        tasks.spawn(listen::listen(Arc::clone(&shared), config));
+        Ok(Self {
+            shared,
+            news: Mutex::new(Some(news)),
+            _tasks: tasks,
+        })
+    }
+
+    /// Returns the state of the leases, for metrics and checks.
+    pub fn leases(&self) -> Leases {
+        self.shared.lease.numbers()
+    }
+
+    /// Returns the hosts of the store.
+    ///
+    /// # Errors
+    ///
+    /// If the database cannot be reached.
+    pub async fn neighbours(&self) -> Result<Vec<Neighbour>, StoreError> {
+        let found = self.shared.neighbours().await;
+        found.map_err(|fault| fault.into_store_error("list hosts"))
+    }
+}

@@ -1,0 +1,133 @@
+//! What other hosts say through the database: notifications on one channel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio_postgres::{AsyncMessage, Client};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_store::News;
+use uuid::Uuid;
+
+use crate::error::Fault;
+use crate::{Config, Key, Shared};
+
+/// The channel.
+pub(crate) const CHANNEL: &str = "toolhost";
+
+/// The pause before a connection that was lost is made again.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A notification.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Message {
+    /// A call has ended, for whose end another host waits.
+    Ended { chat: ChatId, call: String },
+    /// A call that runs at this host was cancelled.
+    Cancelled {
+        host: Uuid,
+        chat: ChatId,
+        call: String,
+    },
+}
+
+impl Message {
+    pub(crate) fn to_json(&self) -> String {
+        // A value of strings has JSON.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// Listens for as long as the store is open.
+pub(crate) async fn listen(shared: Arc<Shared>, config: Config) {
+    loop {
+        if let Err(fault) = listen_once(&shared, &config).await {
+            tracing::debug!(
+                error = &fault as &dyn std::error::Error,
+                "the connection that listens was lost"
+            );
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Listens on one connection until it is lost.
+async fn listen_once(shared: &Arc<Shared>, config: &Config) -> Result<(), Fault> {
+    let tls = MakeRustlsConnect::new(config.tls.clone());
+    let (client, mut connection) = config.parsed()?.connect(tls).await?;
+    let mut messages =
+        futures_util::stream::poll_fn(move |context| connection.poll_message(context));
+    let starting = start(shared, client);
+    let mut starting = std::pin::pin!(starting);
+    // The client has to live for as long as its connection.
+    let mut started = None;
+    loop {
+        let message = tokio::select! {
+            client = &mut starting, if started.is_none() => {
+                started = Some(client?);
+                continue;
+            }
+            message = futures_util::StreamExt::next(&mut messages) => message,
+        };
+        match message {
+            Some(Ok(AsyncMessage::Notification(notification))) => {
+                shared.hear(notification.payload());
+            }
+            Some(Ok(_)) => {}
+            Some(Err(error)) => return Err(error.into()),
+            None => return Ok(()),
+        }
+    }
+}
+
+/// Begins to listen, and does what notifications that nobody heard were for.
+async fn start(shared: &Arc<Shared>, client: Client) -> Result<Client, Fault> {
+    const CANCELLED: &str =
+        "SELECT chat, call FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1";
+    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    for waiter in shared.awaited.lock().values() {
+        waiter.send_replace(());
+    }
+    for row in client.query(CANCELLED, &[&shared.lease.host()]).await? {
+        let (chat, call): (String, String) = (row.try_get(0)?, row.try_get(1)?);
+        if let Some((chat, call)) = key(&chat, &call) {
+            shared.tell(News::Cancelled { chat, call });
+        }
+    }
+    Ok(client)
+}
+
+fn key(chat: &str, call: &str) -> Option<Key> {
+    Some((chat.parse().ok()?, CallId::recorded(call).ok()?))
+}
+
+impl Shared {
+    /// Does what a notification is for.
+    fn hear(&self, payload: &str) {
+        let message = match serde_json::from_str(payload) {
+            Ok(message) => message,
+            Err(error) => {
+                // A later version may say more.
+                tracing::debug!(%error, "a notification cannot be read");
+                return;
+            }
+        };
+        match message {
+            Message::Ended { chat, call } => {
+                let key = CallId::recorded(&call).ok().map(|call| (chat, call));
+                if let Some(waiter) = key.and_then(|key| self.awaited.lock().get(&key).cloned()) {
+                    waiter.send_replace(());
+                }
+            }
+            Message::Cancelled { host, chat, call } => {
+                if host == self.lease.host()
+                    && let Ok(call) = CallId::recorded(&call)
+                {
+                    self.tell(News::Cancelled { chat, call });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The operations of a store, on PostgreSQL.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
+use toolhost_store::{
+    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
+    ChatQuery, Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Session, Store,
+    StoreError, StoredWorkspace, Swept, Workspaces,
+};
+
+use crate::error::Fault;
+use crate::{Postgres, Shared};
+
+impl Postgres {
+    /// Makes a change, also if the caller drops the future.
+    fn change<T, F>(
+        &self,
+        action: &'static str,
+        change: impl FnOnce(Arc<Shared>) -> F,
+    ) -> Answer<'_, T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Fault>> + Send + 'static,
+    {
+        let changing = change(Arc::clone(&self.shared));
+        let shared = Arc::clone(&self.shared);
+        let changing = tokio::spawn(async move {
+            let changed = changing.await;
+            let count = match changed {
+                Ok(_) => &shared.changes,
+                Err(_) => &shared.failures,
+            };
+            count.fetch_add(1, Ordering::Relaxed);
+            changed.map_err(|fault| fault.into_store_error(action))
+        });
+        Box::pin(async move {
+            changing.await.unwrap_or_else(|error| {
+                Err(StoreError::Failed {
+                    action,
+                    source: error.into(),
+                })
+            })
+        })
+    }
+
+    /// Reads.
+    fn read<'a, T, F>(
+        &'a self,
+        action: &'static str,
+        read: impl FnOnce(Arc<Shared>) -> F,
+    ) -> Answer<'a, T>
+    where
+        F: Future<Output = Result<T, Fault>> + Send + 'a,
+    {
+        let reading = read(Arc::clone(&self.shared));
+        Box::pin(async move {
+            reading
+                .await
+                .map_err(|fault| fault.into_store_error(action))
+        })
+    }
+}
+
+impl Store for Postgres {
+    fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
+        self.change("begin a call", async move |shared| {
+            shared.begin(&call).await
+        })
+    }
+
+    fn resume(&self, call: NewCall) -> Answer<'_, Begun> {
+        self.change("resume a call", async move |shared| {
+            shared.resume(&call).await
+        })
+    }
+
+    fn end(&self, ended: EndedCall) -> Answer<'_, Ending> {
+        self.change("end a call", async move |shared| shared.end(&ended).await)
+    }
+
+    fn note(&self, _: ChatId, _: CallId) -> Answer<'_, ()> {
+        // Other hosts would not know of it.
+        Box::pin(std::future::ready(Err(StoreError::NoLease)))
+    }
+
+    fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
+        self.change("withdraw a call", async move |shared| {
+            shared.withdraw(&chat, &call).await
+        })
+    }
+
+    fn cancel(&self, cancellation: Cancellation) -> Answer<'_, CancelAnswer> {
+        self.change("cancel a call", async move |shared| {
+            shared.cancel(&cancellation).await
+        })
+    }
+
+    fn interrupt(&self) -> Answer<'_, Vec<Call>> {
+        self.change("take calls over", async |shared: Arc<Shared>| {
+            shared.interrupt().await
+        })
+    }
+
+    fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
+        self.read("look a call up", async move |shared| {
+            shared.call(&chat, &call).await
+        })
+    }
+
+    fn settled(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
+        self.read("wait for a call", async move |shared| {
+            shared.settled(&chat, &call).await
+        })
+    }
+
+    fn nested(&self, chat: ChatId, outer: CallId) -> Answer<'_, Vec<NestedCall>> {
+        self.read("list the calls of a call", async move |shared| {
+            shared.nested(&chat, &outer).await
+        })
+    }
+
+    fn calls(&self, query: CallQuery) -> Answer<'_, CallPage> {
+        self.read("list calls", async move |shared| shared.page(&query).await)
+    }
+
+    fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage> {
+        self.read("list chats", async move |shared| shared.chats(&query).await)
+    }
+
+    fn end_chat(&self, chat: ChatId) -> Answer<'_, ()> {
+        self.change("end a chat", async move |shared| {
+            shared.end_chat(&chat).await
+        })
+    }
+
+    fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
+        self.change("forget calls", async move |shared| {
+            shared.sweep(&limits).await
+        })
+    }
+
+    fn put_session(&self, session: Session) -> Answer<'_, ()> {
+        self.change("store a session", async move |shared| {
+            shared.put_session(&session).await
+        })
+    }
+
+    fn remove_session(&self, id: String) -> Answer<'_, ()> {
+        self.change("forget a session", async move |shared| {
+            shared.remove_session(&id).await
+        })
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<Session>> {
+        self.read("list sessions", async |shared: Arc<Shared>| {
+            shared.sessions().await
+        })
+    }
+
+    fn put_workspace(&self, workspace: StoredWorkspace) -> Answer<'_, ()> {
+        self.change("store a workspace", async move |shared| {
+            shared.put_workspace(&workspace).await
+        })
+    }
+
+    fn remove_workspace(&self, name: WorkspaceName) -> Answer<'_, ()> {
+        self.change("forget a workspace", async move |shared| {
+            shared.remove_workspace(&name).await
+        })
+    }
+
+    fn bind(&self, binding: Binding) -> Answer<'_, WorkspaceName> {
+        self.change("store the workspace of a chat", async move |shared| {
+            shared.bind(&binding).await
+        })
+    }
+
+    fn workspaces(&self) -> Answer<'_, Workspaces> {
+        self.read("list workspaces", async |shared: Arc<Shared>| {
+            shared.workspaces().await
+        })
+    }
+
+    fn counts(&self) -> Counts {
+        let changes = self.shared.changes.load(Ordering::Relaxed);
+        Counts {
+            running: self.shared.running.lock().len() as u64,
+            commits: changes,
+            changes,
+            failures: self.shared.failures.load(Ordering::Relaxed),
+            is_kept: true,
+            ..Counts::default()
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn news(&self) -> Option<UnboundedReceiver<News>> {
+        self.news.lock().take()
+    }
+
+    fn close(&self) -> Answer<'_, ()> {
+        self.change("give up the lease", async |shared: Arc<Shared>| {
+            shared.lease.give_up(&shared.database).await
+        })
+    }
+}

@@ -1,0 +1,83 @@
+-- The first version of the schema. Later versions only add to it, so that hosts of two versions can use it together.
+
+CREATE TABLE toolhost.hosts (
+    id uuid PRIMARY KEY,
+    name text NOT NULL,
+    -- Where other hosts and clients reach it, if that is known.
+    address text,
+    -- The end of its lease.
+    until timestamptz NOT NULL
+);
+
+CREATE TABLE toolhost.chats (
+    chat text COLLATE "C" PRIMARY KEY,
+    -- The token that first used it.
+    owner text NOT NULL,
+    -- When it was ended, in milliseconds since 1970.
+    ended bigint
+);
+
+CREATE TABLE toolhost.calls (
+    chat text COLLATE "C" NOT NULL,
+    call text COLLATE "C" NOT NULL,
+    number bigint GENERATED ALWAYS AS IDENTITY,
+    -- The host that runs it, or ran it last.
+    host uuid,
+    -- Whether that host took it over from another one.
+    taken boolean NOT NULL DEFAULT false,
+    -- Whether another host waits for its end.
+    awaited boolean NOT NULL DEFAULT false,
+    principal text NOT NULL,
+    tool text NOT NULL,
+    -- The tools of a tombstone; NULL: all.
+    tools text[],
+    state smallint NOT NULL,
+    cancelled boolean NOT NULL DEFAULT false,
+    digest bytea NOT NULL,
+    began bigint NOT NULL,
+    ended bigint,
+    -- When it last changed.
+    touched timestamptz NOT NULL DEFAULT clock_timestamp(),
+    -- When its outcome was dropped; NULL while it runs or its outcome is kept.
+    gone timestamptz,
+    -- The bytes that its outcome counts; 0 without an outcome.
+    held bigint NOT NULL DEFAULT 0,
+    arguments text,
+    outcome text,
+    PRIMARY KEY (chat, call)
+);
+CREATE UNIQUE INDEX calls_number ON toolhost.calls (number) WHERE gone IS NULL;
+CREATE INDEX calls_chat ON toolhost.calls (chat, number) WHERE gone IS NULL;
+CREATE INDEX calls_gone ON toolhost.calls (gone, number) WHERE gone IS NOT NULL;
+CREATE INDEX calls_running ON toolhost.calls (chat) WHERE state = 0;
+CREATE INDEX calls_tombstones ON toolhost.calls (chat) WHERE state = 5;
+
+CREATE TABLE toolhost.sessions (
+    id text COLLATE "C" PRIMARY KEY,
+    chat text NOT NULL,
+    named boolean NOT NULL,
+    principal text NOT NULL,
+    token bytea NOT NULL,
+    revision text NOT NULL,
+    client text NOT NULL,
+    created bigint NOT NULL,
+    used bigint NOT NULL
+);
+
+CREATE TABLE toolhost.workspaces (
+    name text COLLATE "C" PRIMARY KEY,
+    spec text NOT NULL,
+    principal text NOT NULL,
+    created bigint NOT NULL,
+    used bigint NOT NULL,
+    removed bigint
+);
+CREATE TABLE toolhost.bindings (
+    chat text COLLATE "C" PRIMARY KEY,
+    workspace text COLLATE "C" NOT NULL
+);
+CREATE INDEX bindings_workspace ON toolhost.bindings (workspace);
+
+-- Whether a host has its lease. Every change of a host asks this in its own statement.
+CREATE FUNCTION toolhost.has_lease(host uuid) RETURNS boolean LANGUAGE sql VOLATILE AS
+    'SELECT EXISTS (SELECT FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp())';

@@ -1,0 +1,313 @@
+//! Several hosts on one database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use parking_lot::Mutex;
+use tokio::time::timeout;
+use toolhost_needs::needs;
+use toolhost_postgres::{Config, Postgres};
+use toolhost_store::{Begun, CallState, CancelAnswer, EndedCall, Ending, News, Store, StoreError};
+
+use crate::server;
+use crate::suite::{self, Place, begin};
+use crate::values::{call, cancellation, ended};
+
+/// Nothing here takes as long.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+fn config(url: &str) -> Config {
+    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(
+        rustls::crypto::ring::default_provider(),
+    ));
+    let tls = tls.with_safe_default_protocol_versions().unwrap();
+    let tls = tls.with_root_certificates(rustls::RootCertStore::empty());
+    Config {
+        connections: 4,
+        // What a test expects of a lease that runs out, it does itself.
+        lease: Duration::from_mins(10),
+        ..Config::new(url, tls.with_no_client_auth())
+    }
+}
+
+async fn open(url: &str) -> Postgres {
+    Postgres::open(config(url)).await.unwrap()
+}
+
+async fn admin(url: &str) -> tokio_postgres::Client {
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Lets the lease of a host run out.
+async fn expire(url: &str, host: &Postgres) {
+    let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+    let id = host.leases().host;
+    assert_eq!(
+        admin(url).await.execute(statement, &[&id]).await.unwrap(),
+        1
+    );
+}
+
+/// A database, and the ids of the hosts that opened it last.
+#[derive(Default)]
+struct Database {
+    url: String,
+    last: Mutex<Option<uuid::Uuid>>,
+}
+
+impl Place for Database {
+    fn open(&self) -> BoxFuture<'_, Box<dyn Store>> {
+        Box::pin(async {
+            let store = open(&self.url).await;
+            *self.last.lock() = Some(store.leases().host);
+            Box::new(store) as Box<dyn Store>
+        })
+    }
+
+    fn kill(&self, store: Box<dyn Store>) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            drop(store);
+            let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+            let last = *self.last.lock();
+            let admin = admin(&self.url).await;
+            admin.execute(statement, &[&last.unwrap()]).await.unwrap();
+        })
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_suite_passes() {
+    suite::all(|| {
+        Box::new(Database {
+            url: server::database(),
+            ..Database::default()
+        })
+    })
+    .await;
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn hosts_that_start_together_make_one_schema() {
+    let url = server::database();
+    let hosts = join_all((0..8).map(|_| open(&url))).await;
+    assert_eq!(begin(&hosts[0], "c", "1").await, Begun::New);
+    for host in &hosts[1..] {
+        assert_eq!(begin(host, "c", "1").await, Begun::Running);
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn of_many_hosts_one_begins_a_call() {
+    let url = server::database();
+    let hosts = join_all((0..4).map(|_| open(&url))).await;
+    for round in 0..50 {
+        let id = format!("call-{round}");
+        let begun = join_all(hosts.iter().map(|host| begin(host, "c", &id))).await;
+        let new = begun.iter().filter(|begun| **begun == Begun::New).count();
+        assert_eq!(new, 1, "{begun:?}");
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_repeat_elsewhere_waits_for_the_end() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    let name = || ("c".parse().unwrap(), "1".parse().unwrap());
+    let (chat, id) = name();
+    let known = other.call(chat, id).await.unwrap().unwrap();
+    assert!(known.is_elsewhere && known.state == CallState::Running);
+    let (chat, id) = name();
+    let mut settled = other.settled(chat, id);
+    let early = timeout(Duration::ZERO, &mut settled).await;
+    assert!(early.is_err(), "it runs");
+    let ending = one.end(ended("c", "1")).await.unwrap();
+    assert_eq!(ending, Ending::Stored);
+    let settled = timeout(PATIENCE, settled).await.unwrap().unwrap().unwrap();
+    assert_eq!(settled.outcome.as_deref(), Some("outcome of 1"));
+    assert!(matches!(begin(&other, "c", "1").await, Begun::Ended(_)));
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_cancellation_elsewhere_reaches_the_host_that_runs_the_call() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    let mut news = one.news().unwrap();
+    assert!(one.news().is_none());
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    let answer = other.cancel(cancellation("c", "1", None)).await.unwrap();
+    let CancelAnswer::Known(known) = answer else {
+        panic!("{answer:?}");
+    };
+    assert!(known.is_elsewhere);
+    let cancelled = News::Cancelled {
+        chat: "c".parse().unwrap(),
+        call: "1".parse().unwrap(),
+    };
+    let heard = timeout(PATIENCE, news.recv()).await.unwrap();
+    assert_eq!(heard, Some(cancelled));
+    one.end(ended("c", "1")).await.unwrap();
+    assert_eq!(begin(&other, "c", "1").await, Begun::Cancelled);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_without_its_lease_writes_nothing() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    assert_eq!(begin(&one, "c", "2").await, Begun::New);
+    expire(&url, &one).await;
+    let no_lease = |error: StoreError| matches!(error, StoreError::NoLease);
+    assert!(no_lease(one.begin(call("c", "3")).await.unwrap_err()));
+    assert!(no_lease(one.resume(call("c", "3")).await.unwrap_err()));
+    assert!(no_lease(one.end(ended("c", "1")).await.unwrap_err()));
+    let cancelled = one.cancel(cancellation("c", "4", None)).await;
+    assert!(no_lease(cancelled.unwrap_err()));
+    let session = crate::values::session("s");
+    assert!(no_lease(one.put_session(session).await.unwrap_err()));
+    let workspace = crate::workspaces::workspace("w");
+    assert!(no_lease(one.put_workspace(workspace).await.unwrap_err()));
+    let binding = crate::workspaces::binding("c", "w");
+    assert!(no_lease(one.bind(binding).await.unwrap_err()));
+    one.end_chat("c".parse().unwrap()).await.unwrap();
+    let nothing = toolhost_store::Limits {
+        keep: Duration::ZERO,
+        keep_per_chat: 0,
+        ..crate::values::limits()
+    };
+    assert_eq!(one.sweep(nothing).await.unwrap().outcomes, 0);
+    assert!(one.interrupt().await.unwrap().is_empty());
+    // Another host takes its calls over, and then their ends are refused for good.
+    let taken = other.interrupt().await.unwrap();
+    assert_eq!(taken.len(), 2);
+    let unknown = EndedCall {
+        state: CallState::Unknown,
+        outcome: "unknown".into(),
+        ..ended("c", "1")
+    };
+    assert_eq!(other.end(unknown).await.unwrap(), Ending::Stored);
+    assert!(no_lease(one.end(ended("c", "1")).await.unwrap_err()));
+    assert!(other.interrupt().await.unwrap().is_empty());
+    let all = other.workspaces().await.unwrap();
+    assert!(all.found.is_empty() && all.bindings.is_empty());
+    assert!(other.sessions().await.unwrap().is_empty());
+    assert_eq!(begin(&other, "c", "3").await, Begun::New);
+}
+
+/// A host whose lease ran out takes another one with its next heartbeat. The calls that it ran belong to nobody then.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_that_comes_back_ends_none_of_its_earlier_calls() {
+    let url = server::database();
+    let short = Config {
+        lease: Duration::from_millis(500),
+        ..config(&url)
+    };
+    let one = Postgres::open(short).await.unwrap();
+    let mut news = one.news().unwrap();
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    let before = one.leases().host;
+    expire(&url, &one).await;
+    while timeout(PATIENCE, news.recv()).await.unwrap() != Some(News::Interrupted) {}
+    let leases = one.leases();
+    assert!(leases.host != before && leases.lost >= 1, "{leases:?}");
+    // Its earlier self has it, so it runs elsewhere.
+    assert_eq!(begin(&one, "c", "1").await, Begun::Running);
+    let ending = one.end(ended("c", "1")).await.unwrap();
+    assert!(matches!(ending, Ending::TakenOver(call) if call.is_elsewhere));
+    let taken = one.interrupt().await.unwrap();
+    assert_eq!(taken.len(), 1);
+    assert_eq!(one.end(ended("c", "1")).await.unwrap(), Ending::Stored);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_that_leaves_gives_its_calls_to_the_others_at_once() {
+    let url = server::database();
+    let short = Config {
+        lease: Duration::from_millis(500),
+        ..config(&url)
+    };
+    let one = open(&url).await;
+    let other = Postgres::open(short).await.unwrap();
+    let mut news = other.news().unwrap();
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    one.close().await.unwrap();
+    let begun = one.begin(call("c", "2")).await;
+    assert!(matches!(begun, Err(StoreError::NoLease)), "{begun:?}");
+    while timeout(PATIENCE, news.recv()).await.unwrap() != Some(News::Interrupted) {}
+    assert_eq!(other.interrupt().await.unwrap().len(), 1);
+}
+
+/// Between two statements, or within one, the server may end. No call is begun twice, and none is lost.
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_restarts_is_used_again() {
+    let mut server = server::Server::start();
+    let url = server.database();
+    let store = open(&url).await;
+    suite::run(&store, "c", "before").await;
+    assert_eq!(begin(&store, "c", "running").await, Begun::New);
+    server.stop();
+    let refused = store.begin(call("c", "meanwhile")).await;
+    assert!(
+        matches!(refused, Err(StoreError::Unreachable { .. })),
+        "{refused:?}"
+    );
+    let refused = store.end(ended("c", "running")).await;
+    assert!(
+        matches!(refused, Err(StoreError::Unreachable { .. })),
+        "{refused:?}"
+    );
+    server.run();
+    assert!(matches!(
+        begin(&store, "c", "before").await,
+        Begun::Ended(_)
+    ));
+    assert_eq!(begin(&store, "c", "running").await, Begun::Running);
+    assert_eq!(
+        store.end(ended("c", "running")).await.unwrap(),
+        Ending::Stored
+    );
+    assert_eq!(begin(&store, "c", "meanwhile").await, Begun::New);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn what_is_wrong_with_the_address_is_said() {
+    let open = async |url: &str| {
+        let error = Postgres::open(Config {
+            patience: Duration::from_mins(1),
+            ..config(url)
+        })
+        .await
+        .unwrap_err();
+        let source = std::error::Error::source(&error).unwrap();
+        format!("{error}: {source}")
+    };
+    let url = server::database();
+    let other = url.rsplit_once("dbname=").unwrap().0;
+    let text = open(&format!("{other}dbname=nowhere")).await;
+    assert_eq!(
+        text,
+        "the store cannot open the database: database \"nowhere\" does not exist"
+    );
+    let text = open("postgres://127.0.0.1:1/x?user=y").await;
+    assert!(
+        text.starts_with("the database cannot be reached: error connecting to server"),
+        "{text}"
+    );
+    let text = open("postgres://[").await;
+    assert!(text.contains("invalid connection string"), "{text}");
+}

@@ -1,0 +1,169 @@
+//! A server of PostgreSQL in a temporary directory, which ends with the program that started it.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// The server runs as this user if the tests run as root, whom it refuses.
+const NOBODY: u32 = 65_534;
+
+/// Ends the server when the standard input ends, which it does with the program.
+const SCRIPT: &str = r#""$@" & server=$!; cat >/dev/null; kill -INT "$server"; wait "$server""#;
+
+/// A server of PostgreSQL.
+#[derive(Debug)]
+pub(crate) struct Server {
+    directory: tempfile::TempDir,
+    settings: Vec<String>,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// Starts a server whose databases need not survive the machine.
+    pub(crate) fn start() -> Self {
+        Self::with(&["fsync=off", "full_page_writes=off"])
+    }
+
+    /// Starts a server with further settings.
+    pub(crate) fn with(settings: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mut server = Self {
+            settings: settings.iter().map(|one| (*one).to_owned()).collect(),
+            directory,
+            child: None,
+        };
+        if is_root() {
+            std::os::unix::fs::chown(server.directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        }
+        let mut initdb = server.command("initdb");
+        initdb.args(["--username=toolhost", "--auth=trust", "--encoding=UTF8"]);
+        initdb.args(["--locale=C", "--no-sync", "-D"]);
+        let made = initdb.arg(server.data()).output().unwrap();
+        let error = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{error}");
+        server.run();
+        server
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    fn command(&self, program: &str) -> Command {
+        let mut command = plain(&bin().join(program));
+        self.become_nobody(&mut command);
+        command
+    }
+
+    fn become_nobody(&self, command: &mut Command) {
+        command.current_dir(self.directory.path());
+        if is_root() {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+    }
+
+    /// Runs the server until [`Server::stop`], and waits until it takes connections.
+    pub(crate) fn run(&mut self) {
+        let mut command = plain(Path::new("sh"));
+        self.become_nobody(&mut command);
+        command
+            .args(["-c", SCRIPT, "sh"])
+            .arg(bin().join("postgres"));
+        command.arg("-D").arg(self.data());
+        command.arg("-k").arg(self.directory.path());
+        for setting in [
+            "listen_addresses=",
+            "max_connections=300",
+            "shared_buffers=64MB",
+        ] {
+            command.args(["-c", setting]);
+        }
+        for setting in &self.settings {
+            command.args(["-c", setting]);
+        }
+        let log = std::fs::File::create(self.directory.path().join("log")).unwrap();
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(log);
+        self.child = Some(command.spawn().unwrap());
+        let begun = Instant::now();
+        loop {
+            let mut ready = self.command("pg_isready");
+            ready.arg("-q").arg("-h").arg(self.directory.path());
+            if ready.status().unwrap().success() {
+                return;
+            }
+            let log = std::fs::read_to_string(self.directory.path().join("log"));
+            assert!(begun.elapsed() < Duration::from_mins(5), "{log:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Stops the server. Connections are cut.
+    pub(crate) fn stop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            drop(child.stdin.take());
+            child.wait().unwrap();
+        }
+    }
+
+    /// Makes a database, and returns its address.
+    pub(crate) fn database(&self) -> String {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("test_{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut create = self.command("createdb");
+        create.arg("-h").arg(self.directory.path());
+        let made = create.args(["-U", "toolhost", &name]).output().unwrap();
+        assert!(made.status.success(), "{made:?}");
+        format!(
+            "host={} user=toolhost dbname={name}",
+            self.directory.path().display()
+        )
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Makes a database on a server that the tests of this program share, and returns its address.
+pub(crate) fn database() -> String {
+    static SHARED: OnceLock<Server> = OnceLock::new();
+    SHARED.get_or_init(Server::start).database()
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test runs a server")]
+fn plain(program: &Path) -> Command {
+    Command::new(program)
+}
+
+fn is_root() -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    std::fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// Returns where the programs of the newest version are: in Debian, not in `PATH`.
+fn bin() -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let versions = versions.filter_map(|version| {
+        let version = version.ok()?;
+        let number: u32 = version.file_name().to_str()?.parse().ok()?;
+        let bin = version.path().join("bin");
+        bin.join("postgres").exists().then_some((number, bin))
+    });
+    if let Some((_, bin)) = versions.max() {
+        return bin;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .find(|directory| directory.join("postgres").exists())
+        .unwrap()
+}
