@@ -1,11 +1,17 @@
 //! What the tests share: hosts in temporary workspaces, guests from their text, and a server on a free port.
 
+#[path = "harness/cluster.rs"]
+#[allow(dead_code, reason = "benchmarks need none")]
+pub(crate) mod cluster;
 #[path = "harness/compiled.rs"]
 mod compiled;
 #[path = "harness/elsewhere.rs"]
 pub(crate) mod elsewhere;
 #[path = "harness/mounted.rs"]
 mod mounted;
+#[path = "harness/postgres.rs"]
+#[allow(dead_code, reason = "benchmarks need none")]
+pub(crate) mod postgres;
 #[path = "harness/processes.rs"]
 pub(crate) mod processes;
 #[path = "harness/proxy.rs"]
@@ -39,7 +45,7 @@ use toolhost_http::console::{Console, KEY_BYTES};
 use toolhost_local::process::Spawner;
 use toolhost_sandbox::Policy;
 use toolhost_server::{ServerParts, serve};
-use toolhost_workspace::process::Info;
+use toolhost_workspace::process::{AllQuery, Info};
 
 pub(crate) use compiled::with_code;
 #[allow(unused_imports, reason = "benchmarks use the rest")]
@@ -117,6 +123,8 @@ pub(crate) struct Setup {
     pub(crate) workspace: TempDir,
     /// The agent, if one has the workspace.
     _agent: Option<Box<dyn std::any::Any + Send + Sync>>,
+    /// Further hosts of the same chats.
+    pub(crate) others: Vec<Host>,
 }
 
 impl Setup {
@@ -127,11 +135,19 @@ impl Setup {
         }
         let root = tempfile::tempdir().unwrap();
         let (workspace, agent) = elsewhere::of_any_kind(root.path()).await;
-        let setup = Self::with(|builder| builder.workspace(workspace)).await;
+        let mut hosts = Vec::new();
+        for state in cluster::states_of_kind().await {
+            let change = |builder: Builder| match state {
+                Some(state) => builder.workspace(Arc::clone(&workspace)).state(state),
+                None => builder.workspace(Arc::clone(&workspace)),
+            };
+            hosts.push(Self::with(change).await.host);
+        }
         Self {
-            host: setup.host,
+            host: hosts.remove(0),
             workspace: root,
             _agent: agent,
+            others: hosts,
         }
     }
 
@@ -152,7 +168,18 @@ impl Setup {
             host,
             workspace,
             _agent: None,
+            others: Vec::new(),
         }
+    }
+
+    /// How many processes live in the workspace, on whichever machine it is.
+    pub(crate) async fn live(&self) -> usize {
+        let query = AllQuery {
+            running_only: true,
+            max: usize::MAX,
+            ..AllQuery::default()
+        };
+        self.host.workspace().list_all(query).await.unwrap().0.len()
     }
 
     /// The workspace as commands see it.
@@ -298,6 +325,9 @@ impl Certificate {
 /// A server on a free port, ended with the test.
 pub(crate) struct Server {
     pub(crate) url: String,
+    /// Servers of further hosts of the same chats. Each request goes to the next one.
+    others: Vec<Server>,
+    requests: std::sync::atomic::AtomicUsize,
     pub(crate) client: reqwest::Client,
     stop: Option<oneshot::Sender<()>>,
     served: tokio::task::JoinHandle<Vec<Info>>,
@@ -344,16 +374,28 @@ impl Server {
         let served = tokio::spawn(async { serving.await.unwrap() });
         Self {
             url,
+            others: Vec::new(),
+            requests: 0.into(),
             client: client(),
             stop: Some(stop),
             served,
         }
     }
 
+    /// Adds the server of another host of the same chats.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.others.push(other);
+    }
+
     /// Begins a request with the right token.
     pub(crate) fn request(&self, method: reqwest::Method, path: &str) -> reqwest::RequestBuilder {
+        let number = self
+            .requests
+            .fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        let other = (number % (self.others.len() + 1)).checked_sub(1);
+        let url = other.map_or(&self.url, |other| &self.others[other].url);
         self.client
-            .request(method, format!("{}{path}", self.url))
+            .request(method, format!("{url}{path}"))
             .bearer_auth(TOKEN)
     }
 

@@ -27,7 +27,10 @@ use crate::harness::{PATIENCE, Server, Setup, TOKEN, is_alive};
 
 async fn server() -> (Setup, Server) {
     let setup = Setup::new().await;
-    let server = Server::start(setup.host.clone()).await;
+    let mut server = Server::start(setup.host.clone()).await;
+    for other in &setup.others {
+        server.add(Server::start(other.clone()).await);
+    }
     (setup, server)
 }
 

@@ -24,6 +24,9 @@ mod files;
 /// What every workspace does, wherever it is.
 mod workspace;
 
+/// Several hosts that share their chats.
+mod cluster;
+
 /// The process domain on real processes.
 mod processes;
 

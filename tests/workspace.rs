@@ -3,7 +3,7 @@
 mod events;
 mod faults;
 mod files;
-mod kinds;
+pub(crate) mod kinds;
 mod observing;
 mod processes;
 

@@ -6,6 +6,7 @@ mod call;
 mod calls;
 mod cancel;
 mod chats;
+mod cluster;
 mod completions;
 mod config;
 mod config_tokens;

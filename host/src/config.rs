@@ -35,6 +35,7 @@ mod plugins;
 mod problems;
 mod scripts;
 mod section;
+mod store;
 mod tokens;
 mod values;
 mod watch;
@@ -60,6 +61,7 @@ pub use packages::Package;
 pub use plugins::Added;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
+pub use store::Store;
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
 pub use watch::follow;
 pub use workspaces::Workspaces;
@@ -77,6 +79,7 @@ pub struct Config {
     plugins: Plugins,
     tokens: Vec<NamedToken>,
     workspaces: Workspaces,
+    store: Option<Store>,
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
@@ -190,6 +193,9 @@ impl Config {
                 .section_of("workspaces", workspaces::WRITTEN)
                 .map(|section| workspaces::read(section, &base))
                 .unwrap_or_default(),
+            store: section
+                .section_of("store", store::WRITTEN)
+                .and_then(|section| store::read(section, &base)),
             path: Some(path),
             positions,
             check,
@@ -243,6 +249,7 @@ impl Config {
             plugins: Plugins::new(),
             tokens: Vec::new(),
             workspaces: Workspaces::default(),
+            store: None,
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
@@ -333,6 +340,11 @@ impl Config {
         &self.workspaces
     }
 
+    /// Returns the store that several hosts share, if the file has one.
+    pub fn store(&self) -> Option<&Store> {
+        self.store.as_ref()
+    }
+
     /// Returns every path that the tokens depend on, to be watched.
     pub fn token_files(&self) -> Vec<PathBuf> {
         let files = self.tokens.iter().filter_map(|token| match &token.source {
@@ -354,6 +366,7 @@ impl Config {
             .into_iter()
             .chain(secrets)
             .chain(workspaces)
+            .chain(self.store.as_ref().and_then(Store::private_path))
             .collect()
     }
 

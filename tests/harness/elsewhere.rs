@@ -186,7 +186,7 @@ pub(crate) async fn of_any_kind(
     let local = local(root).await;
     match std::env::var(KIND).as_deref() {
         Err(_) => (local, None),
-        Ok("agent") => {
+        Ok("agent" | super::cluster::KIND) => {
             let server = Server::agent(offer(local)).await;
             let remote = remote(&server.url).await.unwrap();
             (remote, Some(Box::new(server)))

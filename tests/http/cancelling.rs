@@ -46,7 +46,7 @@ async fn cancelled(setup: &Setup, server: &Server, command: &str) -> Value {
     assert_eq!(reply, answer);
     let (status, reply) = reply;
     assert_eq!((status, &reply["state"]), (200, &json!("cancelled")));
-    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
+    assert_eq!(setup.live().await, 0);
     let structured = &reply["structured"];
     assert_eq!(structured["cancelled"], true, "{reply}");
     assert_eq!(structured["running"], false, "{reply}");
@@ -119,7 +119,7 @@ async fn what_the_command_left_running_ends_too() {
     let command = "(trap '' TERM; echo $$ > other; while :; do sleep 0.01; done) & \
         until [ -s other ]; do sleep 0.01; done; echo $$ > pid.new; mv pid.new pid; exec sleep 1000";
     cancelled(&setup, &server, command).await;
-    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
+    assert_eq!(setup.live().await, 0);
 }
 
 /// Each is cancelled at another moment around its start and its end. What it answers is true when it does.

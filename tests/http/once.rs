@@ -184,7 +184,7 @@ async fn background_processes_and_those_that_were_reported_outlive_a_cancellatio
     }
     let (status, _) = send(&server, Method::DELETE, "/v1/chats/a").await;
     assert_eq!(status, 200);
-    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
+    assert_eq!(setup.live().await, 0);
 }
 
 #[tokio::test]
@@ -264,7 +264,7 @@ async fn a_call_cancelled_while_it_starts_leaves_no_process() {
         }
     });
     futures_util::future::join_all(chains).await;
-    assert_eq!(setup.host.local().unwrap().processes().live(), 0);
+    assert_eq!(setup.live().await, 0);
     let left: Vec<_> = std::fs::read_dir("/proc")
         .unwrap()
         .filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok())

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use super::*;
 
 /// Runs some tests of this program on workspaces of another kind. Returns how many passed.
-async fn passed(kind: &str, arguments: &[&str]) -> usize {
+pub(crate) async fn passed(kind: &str, arguments: &[&str]) -> usize {
     let mut run = tokio::process::Command::new(std::env::current_exe().unwrap());
     run.args(arguments)
         .env(elsewhere::KIND, kind)

@@ -4,7 +4,7 @@ mod kinds;
 
 use axum::extract::Request;
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -56,6 +56,9 @@ fn codes() -> utoipa::openapi::schema::Object {
 #[derive(Clone, Debug)]
 pub struct Detail(pub String);
 
+/// The header with the URL of the host that has what the request asks for.
+const HOST: HeaderName = HeaderName::from_static("toolhost-host");
+
 /// An error response.
 #[derive(Debug)]
 pub struct Problem {
@@ -65,6 +68,8 @@ pub struct Problem {
     detail: String,
     /// The seconds after which a retry is worthwhile.
     retry_after: Option<u64>,
+    /// The URL of the host that has what the request asks for.
+    host: Option<String>,
 }
 
 impl Problem {
@@ -81,6 +86,7 @@ impl Problem {
             status: status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
             detail,
             retry_after: None,
+            host: None,
         }
     }
 
@@ -144,6 +150,9 @@ impl IntoResponse for Problem {
         });
         if let Some(seconds) = retry_after {
             headers.insert(RETRY_AFTER, seconds.into());
+        }
+        if let Some(host) = self.host.and_then(|host| HeaderValue::from_str(&host).ok()) {
+            headers.insert(HOST, host);
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(
@@ -213,6 +222,7 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::UnknownWorkspace(_) => Kind::UNKNOWN_WORKSPACE,
             WorkspaceError::ForeignWorkspace => Kind::FOREIGN_WORKSPACE,
             WorkspaceError::ChatBound { .. } => Kind::CHAT_BOUND,
+            WorkspaceError::OtherHost { .. } => Kind::OTHER_HOST,
             WorkspaceError::WorkspaceExists(_) => Kind::WORKSPACE_EXISTS,
             WorkspaceError::WorkspaceInUse { .. } => Kind::WORKSPACE_IN_USE,
             WorkspaceError::DefaultWorkspace => Kind::DEFAULT_WORKSPACE,
@@ -222,7 +232,10 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::WorkspaceFailed { .. } => Kind::WORKSPACE_UNAVAILABLE,
             WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
         };
-        let problem = Self::new(kind, error.to_string());
+        let mut problem = Self::new(kind, error.to_string());
+        if let WorkspaceError::OtherHost { address, .. } = error {
+            problem.host = address;
+        }
         match kind {
             Kind::BUSY | Kind::UNRECORDED => problem.retry_after(1),
             _ => problem,

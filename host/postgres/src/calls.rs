@@ -57,12 +57,27 @@ impl Shared {
     }
 
     async fn begin_with(&self, call: &NewCall, statement: &'static str) -> Result<Begun, Fault> {
-        let host = self.lease.host();
-        let begun = run!(self.database, connection => self.begin_once(connection, host, call, statement).await)?;
+        let begun = match self.begin_at(self.lease.host(), call, statement).await {
+            (lost, Err(Fault::NoLease)) => {
+                self.renew(lost).await?;
+                self.begin_at(self.lease.host(), call, statement).await.1?
+            }
+            (_, begun) => begun?,
+        };
         if begun == Begun::New {
             self.running.lock().insert(key(call));
         }
         Ok(begun)
+    }
+
+    async fn begin_at(
+        &self,
+        host: Uuid,
+        call: &NewCall,
+        statement: &'static str,
+    ) -> (Uuid, Result<Begun, Fault>) {
+        let begun = run!(self.database, connection => self.begin_once(connection, host, call, statement).await);
+        (host, begun)
     }
 
     async fn begin_once(
@@ -133,8 +148,20 @@ impl Shared {
             && !self.running.lock().contains(&(chat.clone(), id.clone()))
     }
 
-    /// Stores the end of a call, and the call itself if its beginning is not stored.
+    /// Stores the end of a call, and the call itself if its beginning is not stored. A host that has lost its lease takes another one
+    /// first, under which it ends no call that began before.
     pub(crate) async fn end(&self, ended: &EndedCall) -> Result<Ending, Fault> {
+        let host = self.lease.host();
+        match self.end_at(host, ended).await {
+            Err(Fault::NoLease) => {
+                self.renew(host).await?;
+                self.end_at(self.lease.host(), ended).await
+            }
+            ending => ending,
+        }
+    }
+
+    async fn end_at(&self, host: Uuid, ended: &EndedCall) -> Result<Ending, Fault> {
         const END: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
              chat AS (INSERT INTO toolhost.chats (chat, owner) SELECT $2, $4 FROM lease \
                  WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2) ON CONFLICT (chat) DO NOTHING), \
@@ -149,7 +176,6 @@ impl Shared {
                  RETURNING awaited) \
              SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM done), \
                  (SELECT count(pg_notify($14, $15)) FROM done WHERE awaited)";
-        let host = self.lease.host();
         let call = &ended.call;
         let (chat, id) = (call.chat.as_str(), call.call.as_str());
         let digest = &call.digest[..];

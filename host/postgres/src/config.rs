@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rustls::ClientConfig;
 use toolhost_state::secret::Secret;
+use uuid::Uuid;
 
 /// Where the database is, and how a host uses it.
 #[derive(Clone, Debug)]
@@ -20,6 +21,9 @@ pub struct Config {
     pub lease: Duration,
     /// How long an operation waits for the database before it fails; 10 s by default.
     pub patience: Duration,
+    /// The state directory of this host, by which its next run is known: that run takes over at once what this one leaves. By default, there
+    /// is no next run.
+    pub machine: Uuid,
     /// The name of this host, for operators.
     pub name: String,
     /// The URL at which clients reach this host.
@@ -36,6 +40,7 @@ impl Config {
             connections: 16,
             lease: Duration::from_secs(10),
             patience: Duration::from_secs(10),
+            machine: Uuid::now_v7(),
             name: String::new(),
             address: None,
         }

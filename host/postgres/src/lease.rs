@@ -24,9 +24,12 @@ const KEPT: Duration = Duration::from_secs(3600);
 pub(crate) struct Lease {
     /// The id under which the host has its lease. A host that loses its lease takes another one under another id.
     host: Mutex<Uuid>,
+    pub(crate) machine: Uuid,
     name: String,
     address: Option<String>,
     lasts: Duration,
+    /// Held while another lease is taken.
+    renewing: tokio::sync::Mutex<()>,
     is_reachable: AtomicBool,
     is_closed: AtomicBool,
     lost: AtomicU64,
@@ -64,15 +67,17 @@ impl Lease {
     pub(crate) async fn take(database: &Database, config: &Config) -> Result<Self, Fault> {
         let lease = Self {
             host: Mutex::new(Uuid::now_v7()),
+            machine: config.machine,
             name: config.name.clone(),
             address: config.address.clone(),
             lasts: config.lease,
+            renewing: tokio::sync::Mutex::default(),
             is_reachable: AtomicBool::new(true),
             is_closed: AtomicBool::new(false),
             lost: AtomicU64::new(0),
             taken_over: AtomicU64::new(0),
         };
-        lease.enter(database).await?;
+        lease.enter(database, lease.host()).await?;
         Ok(lease)
     }
 
@@ -94,16 +99,16 @@ impl Lease {
         self.taken_over.fetch_add(calls as u64, Ordering::Relaxed);
     }
 
-    async fn enter(&self, database: &Database) -> Result<(), Fault> {
+    async fn enter(&self, database: &Database, host: Uuid) -> Result<(), Fault> {
         // The same id twice is another attempt, whose connection was lost.
-        const ENTER: &str = "INSERT INTO toolhost.hosts VALUES ($1, $2, $3, clock_timestamp() + make_interval(secs => $4)) \
+        const ENTER: &str = "WITH earlier AS (UPDATE toolhost.hosts SET until = '-infinity' WHERE machine = $2 AND id <> $1) \
+             INSERT INTO toolhost.hosts (id, machine, name, address, until) \
+             VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(secs => $5)) \
              ON CONFLICT (id) DO UPDATE SET until = excluded.until";
-        let host = self.host();
         let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let enter = connection.prepare_cached(ENTER).await?;
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-                [&host, &self.name, &self.address, &lasts];
+            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [&host, &self.machine, &self.name, &self.address, &lasts];
             connection.execute(&enter, &values).await?;
             Ok(())
         })
@@ -111,12 +116,12 @@ impl Lease {
 
     /// Prolongs the lease, unless it has run out. Returns whether it was prolonged, and whether a call of another host waits to be taken
     /// over.
-    async fn prolong(&self, database: &Database) -> Result<(bool, bool), Fault> {
+    async fn prolong(&self, database: &Database, host: Uuid) -> Result<(bool, bool), Fault> {
         const PROLONG: &str = "WITH prolonged AS (UPDATE toolhost.hosts SET until = clock_timestamp() + make_interval(secs => $2) \
              WHERE id = $1 AND until > clock_timestamp() RETURNING id) \
              SELECT EXISTS (SELECT FROM prolonged), EXISTS (SELECT FROM toolhost.calls c WHERE state = 0 AND NOT EXISTS \
              (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp()))";
-        let (host, lasts) = (self.host(), self.lasts.as_secs_f64());
+        let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let prolong = connection.prepare_cached(PROLONG).await?;
             let row = connection.query_one(&prolong, &[&host, &lasts]).await?;
@@ -137,7 +142,7 @@ impl Lease {
 }
 
 /// Prolongs the lease of a host for as long as the store is open.
-pub(crate) async fn beat(shared: std::sync::Arc<Shared>) {
+pub(crate) async fn beat(shared: Arc<Shared>) {
     let lease = &shared.lease;
     let mut beats = tokio::time::interval(lease.lasts / BEATS);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -146,7 +151,8 @@ pub(crate) async fn beat(shared: std::sync::Arc<Shared>) {
         if lease.is_closed.load(Ordering::SeqCst) {
             return;
         }
-        match lease.prolong(&shared.database).await {
+        let host = lease.host();
+        match lease.prolong(&shared.database, host).await {
             Ok((true, is_interrupted)) => {
                 shared.found();
                 if is_interrupted {
@@ -154,7 +160,11 @@ pub(crate) async fn beat(shared: std::sync::Arc<Shared>) {
                 }
             }
             Ok((false, _)) if lease.is_closed.load(Ordering::SeqCst) => return,
-            Ok((false, _)) => shared.renew().await,
+            Ok((false, _)) => {
+                if let Err(fault) = shared.renew(host).await {
+                    shared.missed(&fault);
+                }
+            }
             Err(fault) => shared.missed(&fault),
         }
     }
@@ -184,24 +194,30 @@ impl Shared {
         }
     }
 
-    /// Takes another lease, after the last one was lost.
-    async fn renew(self: &Arc<Self>) {
-        let earlier = std::mem::replace(&mut *self.lease.host.lock(), Uuid::now_v7());
+    /// Takes another lease in the place of one that was lost.
+    pub(crate) async fn renew(&self, lost: Uuid) -> Result<(), Fault> {
+        let lease = &self.lease;
+        let _turn = lease.renewing.lock().await;
+        if lease.host() != lost {
+            return Ok(());
+        }
+        if lease.is_closed.load(Ordering::SeqCst) {
+            return Err(Fault::NoLease);
+        }
+        let next = Uuid::now_v7();
+        lease.enter(&self.database, next).await?;
+        *lease.host.lock() = next;
         // What ran under the earlier id is ended by the host that takes it over, be it this one.
         self.running.lock().clear();
-        self.lease.lost.fetch_add(1, Ordering::Relaxed);
+        lease.lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
-            host = %earlier,
+            host = %lost,
             "this host was cut off from the database for longer than its lease: the outcomes of the calls that it runs will not be stored"
         );
-        match self.lease.enter(&self.database).await {
-            Ok(()) => {
-                self.found();
-                self.tell(News::Interrupted);
-                self.tell(News::Reachable);
-            }
-            Err(fault) => self.missed(&fault),
-        }
+        self.found();
+        self.tell(News::Interrupted);
+        self.tell(News::Reachable);
+        Ok(())
     }
 
     /// Forgets hosts whose leases ran out long ago, and that no running call names.

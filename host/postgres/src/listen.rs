@@ -25,6 +25,10 @@ const PAUSE: Duration = Duration::from_millis(500);
 pub(crate) enum Message {
     /// A call has ended, for whose end another host waits.
     Ended { chat: ChatId, call: String },
+    /// A workspace was made, changed or removed by this host.
+    Workspace { by: Uuid, name: String },
+    /// A chat was bound to a workspace by this host.
+    Bound { by: Uuid, chat: ChatId },
     /// A call that runs at this host was cancelled.
     Cancelled {
         host: Uuid,
@@ -87,6 +91,8 @@ async fn start(shared: &Arc<Shared>, client: Client) -> Result<Client, Fault> {
     const CANCELLED: &str =
         "SELECT chat, call FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1";
     client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+    // What happened before is looked up where it matters, but for changes of workspaces.
+    shared.tell(News::Reachable);
     for waiter in shared.awaited.lock().values() {
         waiter.send_replace(());
     }
@@ -121,6 +127,13 @@ impl Shared {
                     waiter.send_replace(());
                 }
             }
+            Message::Workspace { by, name } if by != self.lease.host() => {
+                if let Ok(name) = name.parse() {
+                    self.tell(News::Workspace(name));
+                }
+            }
+            Message::Bound { by, chat } if by != self.lease.host() => self.tell(News::Bound(chat)),
+            Message::Workspace { .. } | Message::Bound { .. } => {}
             Message::Cancelled { host, chat, call } => {
                 if host == self.lease.host()
                     && let Ok(call) = CallId::recorded(&call)

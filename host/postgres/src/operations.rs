@@ -9,7 +9,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Session, Store,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Session, Store,
     StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
@@ -177,6 +177,24 @@ impl Store for Postgres {
     fn bind(&self, binding: Binding) -> Answer<'_, WorkspaceName> {
         self.change("store the workspace of a chat", async move |shared| {
             shared.bind(&binding).await
+        })
+    }
+
+    fn workspace_of(&self, chat: ChatId) -> Answer<'_, Option<StoredWorkspace>> {
+        self.read("look a chat up", async move |shared| {
+            shared.workspace_of(&chat).await
+        })
+    }
+
+    fn workspace(&self, name: WorkspaceName) -> Answer<'_, Option<StoredWorkspace>> {
+        self.read("look a workspace up", async move |shared| {
+            shared.workspace(&name).await
+        })
+    }
+
+    fn settle(&self, chat: ChatId, principal: String) -> Answer<'_, Home> {
+        self.change("store where a chat runs", async move |shared| {
+            shared.settle(&chat, &principal).await
         })
     }
 

@@ -1,21 +1,28 @@
 //! Sessions, workspaces, and the chats that belong to them.
 
+use deadpool_postgres::Transaction;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::{Binding, Session, StoredWorkspace, Workspaces};
+use toolhost_store::{Binding, Home, Session, StoredWorkspace, Workspaces};
+use uuid::Uuid;
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
 use crate::database::{run, transact};
 use crate::error::Fault;
+use crate::listen::{CHANNEL, Message};
 
 impl Shared {
-    /// Makes a change of a host that has its lease. `$1` is the host.
+    /// Makes a change of a host that has its lease, and tells the other hosts something, if there is something to tell. `$1` is the host.
     async fn change(
         &self,
         statement: &'static str,
         values: &[&(dyn ToSql + Sync)],
+        message: Option<Message>,
     ) -> Result<(), Fault> {
+        let message = message.map(|message| message.to_json());
         let host = self.lease.host();
         let values: Vec<_> = std::iter::once(&host as &(dyn ToSql + Sync))
             .chain(values.iter().copied())
@@ -23,6 +30,9 @@ impl Shared {
         transact!(self.database, transaction => {
             crate::cancel::require_lease(transaction, host).await?;
             transaction.execute(statement, &values).await?;
+            if let Some(message) = &message {
+                transaction.query(TELL, &[&CHANNEL, message]).await?;
+            }
             Ok(())
         })
     }
@@ -44,14 +54,14 @@ impl Shared {
             &created,
             &used,
         ];
-        self.change(PUT, &values).await
+        self.change(PUT, &values, None).await
     }
 
     /// Forgets a session.
     pub(crate) async fn remove_session(&self, id: &str) -> Result<(), Fault> {
         const REMOVE: &str =
             "DELETE FROM toolhost.sessions WHERE id = $2 AND toolhost.has_lease($1)";
-        self.change(REMOVE, &[&id]).await
+        self.change(REMOVE, &[&id], None).await
     }
 
     /// Returns all sessions.
@@ -91,54 +101,114 @@ impl Shared {
             &used,
             &removed,
         ];
-        self.change(PUT, &values).await
+        let message = Message::Workspace {
+            by: self.lease.host(),
+            name: workspace.name.to_string(),
+        };
+        self.change(PUT, &values, Some(message)).await
     }
 
     /// Forgets a workspace, and which chats belong to it.
     pub(crate) async fn remove_workspace(&self, name: &WorkspaceName) -> Result<(), Fault> {
         const REMOVE: &str = "WITH bindings AS (DELETE FROM toolhost.bindings WHERE workspace = $2 AND toolhost.has_lease($1)) \
              DELETE FROM toolhost.workspaces WHERE name = $2 AND toolhost.has_lease($1)";
-        self.change(REMOVE, &[&name.as_str()]).await
+        self.change(REMOVE, &[&name.as_str()], None).await
     }
 
     /// Stores the workspace of a chat that has none. Returns the one that it has.
     pub(crate) async fn bind(&self, binding: &Binding) -> Result<WorkspaceName, Fault> {
         const BIND: &str =
             "INSERT INTO toolhost.bindings VALUES ($1, $2) ON CONFLICT (chat) DO NOTHING";
-        const BOUND: &str = "SELECT workspace FROM toolhost.bindings WHERE chat = $1";
         let host = self.lease.host();
         let (chat, workspace) = (binding.chat.as_str(), binding.workspace.as_str());
+        let message = Message::Bound {
+            by: host,
+            chat: binding.chat.clone(),
+        }
+        .to_json();
         let bound = transact!(self.database, transaction => {
             crate::cancel::require_lease(transaction, host).await?;
-            transaction.execute(BIND, &[&chat, &workspace]).await?;
-            let bound = transaction.query_one(BOUND, &[&chat]).await?;
-            Ok(bound.try_get::<_, String>(0)?)
+            if home(transaction, chat, "").await?.is_some() {
+                return Ok(None);
+            }
+            if transaction.execute(BIND, &[&chat, &workspace]).await? > 0 {
+                transaction.query(TELL, &[&CHANNEL, &message]).await?;
+            }
+            bound(transaction, chat).await
         })?;
-        bound
-            .parse()
-            .map_err(|_| Fault::Odd("a name of a workspace that is none"))
+        match bound {
+            Some(bound) => bound
+                .parse()
+                .map_err(|_| Fault::Odd("a name of a workspace that is none")),
+            None => Ok(WorkspaceName::of_default()),
+        }
+    }
+
+    /// Stores that the calls of a chat run on this machine, unless they run elsewhere.
+    pub(crate) async fn settle(&self, chat: &ChatId, principal: &str) -> Result<Home, Fault> {
+        const SETTLE: &str = "UPDATE toolhost.chats SET home = $2 WHERE chat = $1";
+        const HOST: &str = "SELECT name, address FROM toolhost.hosts WHERE machine = $1 ORDER BY until DESC LIMIT 1";
+        let (host, machine) = (self.lease.host(), self.lease.machine);
+        transact!(self.database, transaction => {
+            crate::cancel::require_lease(transaction, host).await?;
+            match home(transaction, chat.as_str(), principal).await? {
+                Some(known) if known == machine => Ok(Home::Here),
+                Some(known) => {
+                    let known = transaction.query_opt(HOST, &[&known]).await?;
+                    let host = known.as_ref().map(|row| row.try_get(0)).transpose()?;
+                    let address = known.as_ref().map(|row| row.try_get(1)).transpose()?;
+                    Ok(Home::Elsewhere {
+                        host: host.unwrap_or_else(|| "that is gone".to_owned()),
+                        address: address.flatten(),
+                    })
+                }
+                None if bound(transaction, chat.as_str()).await?.is_some() => Ok(Home::Bound),
+                None => {
+                    transaction.execute(SETTLE, &[&chat.as_str(), &machine]).await?;
+                    Ok(Home::Here)
+                }
+            }
+        })
+    }
+
+    /// Returns the workspace that a chat belongs to.
+    pub(crate) async fn workspace_of(
+        &self,
+        chat: &ChatId,
+    ) -> Result<Option<StoredWorkspace>, Fault> {
+        const OF_CHAT: &str = "SELECT w.name, w.spec, w.principal, w.created, w.used, w.removed FROM toolhost.bindings b \
+             JOIN toolhost.workspaces w ON w.name = b.workspace WHERE b.chat = $1";
+        self.one_workspace(OF_CHAT, chat.as_str()).await
+    }
+
+    /// Returns a workspace.
+    pub(crate) async fn workspace(
+        &self,
+        name: &WorkspaceName,
+    ) -> Result<Option<StoredWorkspace>, Fault> {
+        const ONE: &str = "SELECT name, spec, principal, created, used, removed FROM toolhost.workspaces WHERE name = $1";
+        self.one_workspace(ONE, name.as_str()).await
+    }
+
+    async fn one_workspace(
+        &self,
+        statement: &'static str,
+        of: &str,
+    ) -> Result<Option<StoredWorkspace>, Fault> {
+        run!(self.database, connection => {
+            let one = connection.prepare_cached(statement).await?;
+            let row = connection.query_opt(&one, &[&of]).await?;
+            row.as_ref().map(workspace).transpose()
+        })
     }
 
     /// Returns all workspaces and their chats.
     pub(crate) async fn workspaces(&self) -> Result<Workspaces, Fault> {
         const ALL: &str = "SELECT name, spec, principal, created, used, removed FROM toolhost.workspaces ORDER BY name";
         const BINDINGS: &str = "SELECT chat, workspace FROM toolhost.bindings ORDER BY chat";
-        let name = |text: String| {
-            text.parse()
-                .map_err(|_| Fault::Odd("a name of a workspace that is none"))
-        };
         run!(self.database, connection => {
             let found = connection.query(ALL, &[]).await?;
-            let found = found.iter().map(|row| {
-                Ok(StoredWorkspace {
-                    name: name(row.try_get(0)?)?,
-                    spec: row.try_get(1)?,
-                    principal: row.try_get(2)?,
-                    created_ms: time(row.try_get(3)?),
-                    used_ms: time(row.try_get(4)?),
-                    removed_ms: row.try_get::<_, Option<i64>>(5)?.map(time),
-                })
-            });
+            let found = found.iter().map(workspace);
             let found = found.collect::<Result<_, Fault>>()?;
             let bindings = connection.query(BINDINGS, &[]).await?;
             let bindings = bindings.iter().map(|row| {
@@ -155,4 +225,44 @@ impl Shared {
             })
         })
     }
+}
+
+/// Tells the other hosts something.
+const TELL: &str = "SELECT pg_notify($1, $2)";
+
+/// Returns the machine in whose default workspace the calls of a chat run. No other transaction changes that until this one ends. A chat
+/// that is not known is stored.
+async fn home(
+    transaction: &Transaction<'_>,
+    chat: &str,
+    principal: &str,
+) -> Result<Option<Uuid>, Fault> {
+    const HOME: &str = "INSERT INTO toolhost.chats AS h (chat, owner) VALUES ($1, $2) \
+         ON CONFLICT (chat) DO UPDATE SET owner = CASE h.owner WHEN '' THEN $2 ELSE h.owner END RETURNING home";
+    let home = transaction.query_one(HOME, &[&chat, &principal]).await?;
+    Ok(home.try_get(0)?)
+}
+
+/// Returns the name of the workspace that a chat belongs to.
+async fn bound(transaction: &Transaction<'_>, chat: &str) -> Result<Option<String>, Fault> {
+    const BOUND: &str = "SELECT workspace FROM toolhost.bindings WHERE chat = $1";
+    let bound = transaction.query_opt(BOUND, &[&chat]).await?;
+    Ok(bound.map(|row| row.try_get(0)).transpose()?)
+}
+
+fn name(text: String) -> Result<WorkspaceName, Fault> {
+    text.parse()
+        .map_err(|_| Fault::Odd("a name of a workspace that is none"))
+}
+
+/// Reads a row with the columns of a workspace.
+fn workspace(row: &Row) -> Result<StoredWorkspace, Fault> {
+    Ok(StoredWorkspace {
+        name: name(row.try_get(0)?)?,
+        spec: row.try_get(1)?,
+        principal: row.try_get(2)?,
+        created_ms: time(row.try_get(3)?),
+        used_ms: time(row.try_get(4)?),
+        removed_ms: row.try_get::<_, Option<i64>>(5)?.map(time),
+    })
 }

@@ -2,6 +2,8 @@
 
 CREATE TABLE toolhost.hosts (
     id uuid PRIMARY KEY,
+    -- The state directory that it has locked, by which its next run is known.
+    machine uuid NOT NULL,
     name text NOT NULL,
     -- Where other hosts and clients reach it, if that is known.
     address text,
@@ -9,10 +11,14 @@ CREATE TABLE toolhost.hosts (
     until timestamptz NOT NULL
 );
 
+CREATE INDEX hosts_machine ON toolhost.hosts (machine);
+
 CREATE TABLE toolhost.chats (
     chat text COLLATE "C" PRIMARY KEY,
     -- The token that first used it.
     owner text NOT NULL,
+    -- The machine in whose default workspace its calls run; NULL if they run elsewhere, or none has run.
+    home uuid,
     -- When it was ended, in milliseconds since 1970.
     ended bigint
 );

@@ -29,6 +29,7 @@ pub mod sandbox;
 pub mod signals;
 pub mod stderr;
 pub mod time;
+pub mod tls;
 pub mod token;
 
 pub use common::Common;

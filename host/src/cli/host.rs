@@ -12,7 +12,7 @@ use toolhost_service::processes::{self, Prepared};
 use toolhost_service::{THIS_PROGRAM, errors, files};
 use toolhost_store::HostState;
 
-use super::{Common, plugins};
+use super::{Common, cluster, plugins};
 use crate::config::Config;
 
 /// The options of every host.
@@ -120,7 +120,13 @@ impl Plan<'_> {
         } = self;
         let workspace = common.workspace()?;
         let state = match kept {
-            Some(durability) => common.open_state(durability)?,
+            Some(durability) => {
+                let state = common.open_state(durability)?;
+                match self.config.store() {
+                    Some(store) => state.sharing(cluster::open(store).await?),
+                    None => state,
+                }
+            }
             None => HostState::temporary(std::env::temp_dir())?,
         };
         let start = start(common, plugins, |builder| {

@@ -82,19 +82,15 @@ impl HostState {
         }
     }
 
-    /// Makes the state of a host that shares this store with others. What belongs to its machine is kept in a directory, which it locks.
-    ///
-    /// # Errors
-    ///
-    /// See [`HostState::open`].
-    pub fn shared(directory: &StateDir, store: Arc<dyn Store>) -> Result<Self, HostStateError> {
-        let own = Self::open(directory, Durability::Host)?;
-        Ok(Self {
+    /// Returns the state of a host that shares this store with others, and keeps what belongs to its machine where it did.
+    #[must_use]
+    pub fn sharing(self, store: Arc<dyn Store>) -> Self {
+        Self {
             store,
             // A call that the store does not take must not run.
             durability: Durability::Power,
-            ..own
-        })
+            ..self
+        }
     }
 
     /// Returns the store of calls, chats, sessions and workspaces.

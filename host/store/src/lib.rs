@@ -27,4 +27,4 @@ pub use values::counts::{Counts, Kept, Limits, Swept};
 pub use values::news::News;
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;
-pub use values::workspace::{Binding, StoredWorkspace, Workspaces};
+pub use values::workspace::{Binding, Home, StoredWorkspace, Workspaces};

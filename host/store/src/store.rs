@@ -9,8 +9,8 @@ use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
     Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Process, ProcessQuery, Processes,
-    Session, StoreError, StoredWorkspace, Swept, Workspaces,
+    Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Process, ProcessQuery,
+    Processes, Session, StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -85,6 +85,22 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Stores the workspace that a chat belongs to, unless it belongs to one. Returns the one that it belongs to. The check and the write
     /// are atomic.
     fn bind(&self, binding: Binding) -> Answer<'_, WorkspaceName>;
+
+    /// Returns the workspace that a chat belongs to, as far as another host may have stored that.
+    fn workspace_of(&self, _chat: ChatId) -> Answer<'_, Option<StoredWorkspace>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Returns a workspace, as far as another host may have stored it.
+    fn workspace(&self, _name: WorkspaceName) -> Answer<'_, Option<StoredWorkspace>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Stores that the calls of a chat run on the machine of this host, in its default workspace, unless they run elsewhere. Returns where
+    /// they run. The check and the write are atomic.
+    fn settle(&self, _chat: ChatId, _principal: String) -> Answer<'_, Home> {
+        Box::pin(std::future::ready(Ok(Home::Here)))
+    }
 
     /// Returns all workspaces and their chats. Damaged records are no error: the result counts them.
     fn workspaces(&self) -> Answer<'_, Workspaces>;

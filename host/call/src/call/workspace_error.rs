@@ -63,9 +63,23 @@ pub enum WorkspaceError {
         /// The reason.
         reason: String,
     },
+    /// The calls of the chat run in the default workspace of another host.
+    #[error("the chat {chat} runs on the host {host}{}: send its calls there", at(.address.as_deref()))]
+    OtherHost {
+        /// The chat.
+        chat: ChatId,
+        /// The name of the host.
+        host: String,
+        /// The URL at which clients reach it, if that is known.
+        address: Option<String>,
+    },
     /// The store cannot take the change. Nothing was done.
     #[error("the workspace cannot be recorded ({0}); repeat the request once that is repaired")]
     Unrecorded(String),
+}
+
+fn at(address: Option<&str>) -> String {
+    address.map_or_else(String::new, |address| format!(" at {address}"))
 }
 
 fn advice(provider: &str) -> &'static str {

@@ -328,7 +328,8 @@ impl Builder {
         };
         providers.agents = agents.clone().map(|agents| agents as Arc<dyn Provider>);
         let store = Arc::clone(state.store());
-        let workspaces = Workspaces::open(Arc::clone(&default), providers, store).await?;
+        let workspaces =
+            Workspaces::open(Arc::clone(&default), local.is_some(), providers, store).await?;
         let workspaces = Arc::new(workspaces);
         let workspace: Arc<dyn Workspace> = Arc::new(Routed(Arc::clone(&workspaces)));
         let events = Events::new(self.event_limits);

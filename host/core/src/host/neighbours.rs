@@ -3,7 +3,7 @@
 use std::sync::Weak;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use toolhost_store::News;
+use toolhost_store::{News, StoreError};
 
 use super::{Inner, interrupted};
 
@@ -25,7 +25,23 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
                     tracing::warn!(error, "the calls of another host cannot be taken over now");
                 }
             },
-            News::Reachable => inner.ledger.catch_up().await,
+            News::Workspace(name) => told(inner.workspaces.learn(&name).await),
+            News::Bound(chat) => told(inner.workspaces.learn_chat(&chat).await),
+            News::Reachable => {
+                inner.ledger.catch_up().await;
+                told(inner.workspaces.learn_all().await);
+            }
         }
+    }
+}
+
+/// Logs that a change of another host is not known here. It is looked up again when a call needs it.
+fn told<T>(learnt: Result<T, StoreError>) {
+    if let Err(error) = learnt {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(
+            error,
+            "what another host did to a workspace cannot be looked up"
+        );
     }
 }

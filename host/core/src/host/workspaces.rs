@@ -7,6 +7,7 @@
 mod binding;
 mod elsewhere;
 mod entry;
+mod homes;
 mod managing;
 mod of_one;
 mod providers;
@@ -49,6 +50,10 @@ pub(super) struct Workspaces {
     /// The subscribers of the events of agents.
     subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
     table: Mutex<Table>,
+    /// Whether the default workspace is on this machine, so that its chats run at no other host.
+    is_local: bool,
+    /// Chats that run in the default workspace of this host, as far as the store was asked.
+    settled: Mutex<HashSet<ChatId>>,
     /// Held while a workspace is made, changed or removed.
     changing: tokio::sync::Mutex<()>,
 }
@@ -89,6 +94,7 @@ impl Workspaces {
     /// Reads the workspaces and their chats from the store.
     pub(super) async fn open(
         default: Arc<dyn Workspace>,
+        is_local: bool,
         providers: Providers,
         store: Arc<dyn Store>,
     ) -> Result<Self, StoreError> {
@@ -121,6 +127,8 @@ impl Workspaces {
             store,
             subscribers: Mutex::default(),
             table: Mutex::new(table),
+            is_local,
+            settled: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
         })
     }

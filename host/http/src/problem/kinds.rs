@@ -92,6 +92,8 @@ kinds! {
         "the arguments have 1048577 bytes, the most is 1048576";
     UNSUPPORTED_MEDIA_TYPE = 415, "unsupported_media_type", "The body is not JSON",
         "the body is \"text/xml\", and must be application/json";
+    OTHER_HOST = 421, "other_host", "The chat runs on another host",
+        "the chat support-42 runs on the host tools-2 at https://tools-2.example.com: send its calls there";
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
         "plugin weather cannot be loaded: the component is no component";
     NO_PROVIDER = 422, "no_provider", "The server has no such workspaces",

@@ -6,13 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use crate::tls;
 use axum::http::header::{
     AUTHORIZATION, CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use axum::http::{HeaderValue, Request, Uri};
+use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -20,7 +20,6 @@ use tokio_rustls::TlsConnector;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error as WebSocketError;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
-use toolhost_call::client;
 use toolhost_http::tunnel::{self, Tunnel, header};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
@@ -73,18 +72,7 @@ impl Dial {
         let is_tls = url.scheme_str() == Some("wss");
         let server = url.host().unwrap_or_default();
         let tls = match is_tls {
-            true => {
-                let roots = match authorities {
-                    Some(_) => RootCertStore::empty(),
-                    None => client::system_roots(),
-                };
-                let mut config = client::tls(roots).context("TLS cannot be set up")?;
-                if let Some(path) = authorities {
-                    let verifier = client::trusting(path)?;
-                    config.dangerous().set_certificate_verifier(verifier);
-                }
-                Some(Arc::new(config))
-            }
+            true => Some(Arc::new(tls::client(authorities)?)),
             false => None,
         };
         Ok(Self {

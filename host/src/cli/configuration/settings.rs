@@ -27,7 +27,14 @@ const NO_SETTINGS: [&str; 7] = [
 ];
 
 /// Keys of the file that are no flags.
-const SECTIONS: [&str; 5] = ["workspace", "plugin_dir", "plugins", "tokens", "workspaces"];
+const SECTIONS: [&str; 6] = [
+    "workspace",
+    "plugin_dir",
+    "plugins",
+    "tokens",
+    "workspaces",
+    "store",
+];
 
 /// Begins the keys of the flags that are in the section `[sandbox]`.
 const OF_SANDBOX: &str = "sandbox_";

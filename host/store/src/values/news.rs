@@ -1,6 +1,7 @@
 //! What a host hears of the other hosts of its store.
 
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::workspace_name::WorkspaceName;
 
 /// Something that happened at another host and concerns this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,10 @@ pub enum News {
     },
     /// A host has ended or lost its lease: its calls are there to be [taken over](crate::Store::interrupt).
     Interrupted,
+    /// A workspace was made, changed or removed.
+    Workspace(WorkspaceName),
+    /// A chat was bound to a workspace.
+    Bound(ChatId),
     /// The store can be reached again: changes that wait can be stored.
     Reachable,
 }

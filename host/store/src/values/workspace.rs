@@ -35,6 +35,22 @@ pub struct Binding {
     pub workspace: WorkspaceName,
 }
 
+/// Where the calls of a chat run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// On the machine of this host.
+    Here,
+    /// On the machine of another host, in its default workspace.
+    Elsewhere {
+        /// The name of the host.
+        host: String,
+        /// The URL at which clients reach it, if that is known.
+        address: Option<String>,
+    },
+    /// In the workspace that the chat belongs to.
+    Bound,
+}
+
 /// All workspaces, and the chats that belong to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Workspaces {

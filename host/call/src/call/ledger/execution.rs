@@ -88,7 +88,7 @@ impl Execution {
         let outcome = match ending {
             Ending::Stored => outcome,
             // Other hosts answer repeats with what is stored, so the callers here hear the same.
-            Ending::TakenOver(call) => self.taken_over(*call),
+            Ending::TakenOver(call) => self.taken_over(*call).await,
         };
         let running = shared.calls.lock().running.remove(&self.key());
         if running.is_some_and(|running| running.tombstone) && !is_tombstone {
@@ -103,8 +103,13 @@ impl Execution {
     }
 
     /// Returns the outcome of a call that another host took over while it ran here.
-    fn taken_over(&self, call: Call) -> Arc<Outcome> {
+    async fn taken_over(&self, call: Call) -> Arc<Outcome> {
         let Request { chat, id, tool, .. } = &*self.request;
+        let call = match call.is_elsewhere {
+            // The other host is about to.
+            true => self.settled().await.ok().flatten().unwrap_or(call),
+            false => call,
+        };
         tracing::warn!(%chat, call = %id, "a call ended after this host had lost its lease: its outcome is not stored");
         match Past::of(call) {
             Past::Ended {

@@ -52,6 +52,7 @@ impl Host {
             return Err(WorkspaceError::ForeignWorkspace);
         }
         let workspaces = &self.inner.workspaces;
+        workspaces.find_home(chat, actor.name(), false).await?;
         let bound = |name: WorkspaceName| WorkspaceError::ChatBound {
             chat: chat.clone(),
             workspace: name,
@@ -120,6 +121,12 @@ impl Host {
         request: &mut Request,
     ) -> Result<(), WorkspaceError> {
         let (workspaces, actor) = (&self.inner.workspaces, &request.actor);
+        let is_default = match &request.workspace {
+            Some(wanted) => wanted.is_default(),
+            None => actor.only_workspace().is_none_or(|only| only.is_default()),
+        };
+        let chat = &request.chat;
+        workspaces.find_home(chat, actor.name(), is_default).await?;
         let known = workspaces.named(&request.chat);
         let wanted = match known {
             Some(_) => request.workspace.take(),

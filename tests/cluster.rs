@@ -1,0 +1,92 @@
+//! Several hosts that share their chats in a database.
+
+mod homes;
+mod lost;
+mod switching;
+
+use std::sync::Arc;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use toolhost_core::Host;
+use toolhost_needs::needs;
+use toolhost_postgres::{Config, Postgres};
+use toolhost_remote::AgentsConfig;
+
+use crate::harness::{
+    PATIENCE, Server, cluster, elsewhere, postgres, shared_state, spawner, without_namespaces,
+};
+
+/// Hosts of one database, and the agent `agent`.
+struct Cluster {
+    url: String,
+    agents: AgentsConfig,
+    root: TempDir,
+    _agent: Server,
+}
+
+/// One of the hosts.
+struct Node {
+    host: Host,
+    server: Server,
+    store: Arc<Postgres>,
+    workspace: TempDir,
+}
+
+impl Cluster {
+    async fn new() -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let local = elsewhere::local(root.path()).await;
+        let agent = Server::agent(elsewhere::offer(local)).await;
+        Self {
+            url: postgres::database(),
+            agents: elsewhere::agents("agent", &agent.url),
+            root,
+            _agent: agent,
+        }
+    }
+
+    /// Starts a host.
+    async fn node(&self, name: &str) -> Node {
+        self.node_with(Config {
+            name: name.to_owned(),
+            address: Some(format!("https://{name}.example.com")),
+            ..cluster::config(&self.url)
+        })
+        .await
+    }
+
+    async fn node_with(&self, config: Config) -> Node {
+        let workspace = tempfile::tempdir().unwrap();
+        let (state, store) = cluster::state(config).await;
+        let host = Host::builder(workspace.path())
+            .state_dir(shared_state("state"))
+            .spawner(spawner())
+            .sandbox(without_namespaces())
+            .agents(self.agents.clone())
+            .state(state);
+        let host = host.start().await.unwrap();
+        Node {
+            server: Server::start(host.clone()).await,
+            host,
+            store,
+            workspace,
+        }
+    }
+
+    /// How often a line was written to a file of the agent.
+    fn lines(&self, file: &str) -> usize {
+        let text = std::fs::read_to_string(self.root.path().join(file)).unwrap_or_default();
+        text.lines().count()
+    }
+}
+
+/// A command in the workspace of the agent.
+fn at_agent(command: &str) -> Value {
+    json!({ "tool": "execute", "workspace": "agent", "arguments": { "command": command } })
+}
+
+fn here(command: &str) -> Value {
+    json!({ "tool": "execute", "arguments": { "command": command } })
+}

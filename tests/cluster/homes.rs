@@ -1,0 +1,69 @@
+//! Chats in the default workspace of a host, which no other host has.
+
+use super::*;
+
+#[needs(postgres)]
+#[tokio::test]
+async fn other_hosts_name_the_one_that_has_the_chat() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    let (status, ran) = one.server.put("a", "1", here("echo x >> ran")).await;
+    assert_eq!(status, 200, "{ran}");
+    let path = "/v1/chats/a/calls/2";
+    let refused = other.server.request(Method::PUT, path);
+    let refused = refused.json(&here("echo x >> ran")).send().await.unwrap();
+    assert_eq!(refused.status().as_u16(), 421);
+    assert_eq!(
+        refused.headers()["toolhost-host"],
+        "https://one.example.com"
+    );
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!(refused["code"], "other_host");
+    insta::assert_snapshot!(refused["detail"].as_str().unwrap(), @"the chat a runs on the host one at https://one.example.com: send its calls there");
+    // Reading is a matter of the files there as well.
+    let read = json!({ "tool": "read_file", "arguments": { "path": "ran" } });
+    let (status, refused) = other.server.put("a", "3", read).await;
+    assert_eq!((status, &refused["code"]), (421, &json!("other_host")));
+    let (status, _) = one.server.put("a", "2", here("echo x >> ran")).await;
+    assert_eq!(status, 200);
+    let written = std::fs::read_to_string(one.workspace.path().join("ran"));
+    assert_eq!(written.unwrap(), "x\nx\n");
+    assert!(!other.workspace.path().join("ran").exists());
+    // A chat that runs there cannot be bound to another workspace, wherever one tries.
+    for node in [&one, &other] {
+        let (status, refused) = node.server.put("a", "4", at_agent("true")).await;
+        assert!([409, 421].contains(&status), "{refused}");
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn of_hosts_that_begin_a_chat_together_one_has_it() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    for number in 0..10 {
+        let chat = format!("c{number}");
+        let (first, second, bound) = tokio::join!(
+            settled(&one, &chat, "1", here("true")),
+            settled(&other, &chat, "2", here("true")),
+            settled(&other, &chat, "3", at_agent("true")),
+        );
+        let all = [first, second, bound];
+        let ran = all.iter().filter(|status| **status == 200).count();
+        let refused = all.iter().filter(|status| [409, 421].contains(*status));
+        assert_eq!(ran + refused.count(), 3, "{all:?}");
+        // In the workspace of the agent, both hosts run it.
+        let most = if bound == 200 { 3 } else { 1 };
+        assert!((1..=most).contains(&ran), "{all:?}");
+    }
+}
+
+/// Sends a call until it is not refused because somebody decides where its chat runs.
+async fn settled(node: &Node, chat: &str, call: &str, body: Value) -> u16 {
+    loop {
+        match node.server.put(chat, call, body.clone()).await {
+            (429, _) => {}
+            (status, _) => return status,
+        }
+    }
+}

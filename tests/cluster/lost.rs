@@ -1,0 +1,114 @@
+//! Hosts that are lost, and those that come back.
+
+use std::time::Duration;
+
+use super::*;
+use crate::harness::until;
+
+/// Lets the lease of a host run out, as if it had been cut off from the database.
+async fn expire(cluster: &Cluster, node: &Node) {
+    let (client, connection) = tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+    let changed = client
+        .execute(statement, &[&node.store.leases().host])
+        .await;
+    assert_eq!(changed.unwrap(), 1);
+}
+
+/// Many heartbeats a second.
+fn lively(cluster: &Cluster) -> Config {
+    Config {
+        lease: Duration::from_secs(2),
+        ..cluster::config(&cluster.url)
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
+    let cluster = Cluster::new().await;
+    let one = cluster.node("one").await;
+    let other = cluster.node_with(lively(&cluster)).await;
+    let body = at_agent("echo x >> ran; while ! [ -e go ]; do sleep 0.05; done");
+    let first = one.server.put("a", "1", body.clone());
+    let rest = async {
+        until("the command runs", || {
+            (cluster.lines("ran") == 1).then_some(())
+        })
+        .await;
+        let repeat = other.server.put("a", "1", body.clone());
+        let losing = async {
+            expire(&cluster, &one).await;
+        };
+        let ((status, repeated), ()) = tokio::join!(repeat, losing);
+        assert_eq!(
+            (status, &repeated["state"]),
+            (200, &json!("unknown")),
+            "{repeated}"
+        );
+        std::fs::write(cluster.root.path().join("go"), "").unwrap();
+        repeated
+    };
+    // What the first host hears of its command, nobody is told: the callers at both hosts hear the same.
+    let ((status, ended), repeated) = tokio::join!(first, rest);
+    assert_eq!(
+        (status, &ended["state"]),
+        (200, &json!("unknown")),
+        "{ended}"
+    );
+    assert_eq!(ended["content"], repeated["content"]);
+    assert_eq!(cluster.lines("ran"), 1);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_that_shuts_down_keeps_no_caller_waiting() {
+    let cluster = Cluster::new().await;
+    let one = cluster.node("one").await;
+    let other = cluster.node_with(lively(&cluster)).await;
+    let body = at_agent("echo x >> ran; exec sleep 1000");
+    let first = one.server.put("a", "1", body.clone());
+    let rest = async {
+        until("the command runs", || {
+            (cluster.lines("ran") == 1).then_some(())
+        })
+        .await;
+        let repeat = other.server.put("a", "1", body.clone());
+        let (repeated, _) = tokio::join!(repeat, one.host.shutdown());
+        repeated
+    };
+    let ((status, ended), (other_status, repeated)) = tokio::join!(first, rest);
+    assert_eq!((status, other_status), (200, 200));
+    assert_eq!(ended, repeated);
+    assert_eq!(cluster.lines("ran"), 1);
+}
+
+/// Between the loss of a lease and its return, a host refuses calls, and then takes them again.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_that_comes_back_takes_calls_again() {
+    let cluster = Cluster::new().await;
+    let one = cluster.node_with(lively(&cluster)).await;
+    let (status, _) = one.server.put("a", "1", at_agent("echo x >> ran")).await;
+    assert_eq!(status, 200);
+    let before = one.store.leases().host;
+    expire(&cluster, &one).await;
+    until("it has another lease", || {
+        (one.store.leases().host != before).then_some(())
+    })
+    .await;
+    let begun = std::time::Instant::now();
+    loop {
+        let (status, body) = one.server.put("a", "2", at_agent("echo x >> ran")).await;
+        match status {
+            200 => break,
+            503 => assert_eq!(body["code"], "unrecorded"),
+            _ => panic!("{status} {body}"),
+        }
+        assert!(begun.elapsed() < PATIENCE);
+    }
+    assert_eq!(cluster.lines("ran"), 2);
+}

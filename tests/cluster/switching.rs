@@ -1,0 +1,65 @@
+//! Clients that switch hosts.
+
+use super::*;
+
+/// The table of the ledger, with the requests of each test at three hosts in turns.
+#[needs(postgres)]
+#[tokio::test]
+async fn the_table_of_the_ledger_holds_whichever_host_is_asked() {
+    if !elsewhere::is_elsewhere() {
+        let passed = crate::workspace::kinds::passed(cluster::KIND, &["http::once::"]).await;
+        assert!(passed >= 11, "{passed}");
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_chat_keeps_its_workspace_at_other_hosts() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    let (status, ran) = one
+        .server
+        .put("a", "1", at_agent("pwd; echo x >> ran"))
+        .await;
+    assert_eq!(status, 200, "{ran}");
+    // The other host was there before, and did not know the chat.
+    let (status, ran) = other.server.put("a", "2", here("pwd; echo x >> ran")).await;
+    assert_eq!(status, 200, "{ran}");
+    let root = cluster.root.path().canonicalize().unwrap();
+    assert_eq!(ran["structured"]["output"], format!("{}\n", root.display()));
+    assert_eq!(cluster.lines("ran"), 2);
+    // A host that starts later knows it as well.
+    let later = cluster.node("later").await;
+    assert_eq!(
+        later.host.workspace_of(&"a".parse().unwrap()).as_str(),
+        "agent"
+    );
+    let (status, repeated) = later.server.put("a", "2", here("pwd; echo x >> ran")).await;
+    assert_eq!((status, repeated), (200, ran));
+    let (status, refused) = other.server.put("a", "1", here("another command")).await;
+    assert_eq!((status, &refused["code"]), (409, &json!("input_mismatch")));
+    assert_eq!(cluster.lines("ran"), 2);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn the_end_of_a_chat_ends_what_runs_at_other_hosts() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    let call = one
+        .server
+        .put("a", "1", at_agent("echo x > begun; exec sleep 1000"));
+    let ending = async {
+        crate::harness::until("the command runs", || {
+            (cluster.lines("begun") == 1).then_some(())
+        })
+        .await;
+        let ended = other.server.request(Method::DELETE, "/v1/chats/a");
+        ended.send().await.unwrap().status().as_u16()
+    };
+    let ((status, body), ended) = tokio::join!(call, ending);
+    assert_eq!(
+        (status, &body["state"], ended),
+        (200, &json!("cancelled"), 200)
+    );
+}
