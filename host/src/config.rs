@@ -27,6 +27,7 @@
 //! Unknown keys are errors. All mistakes are found at once, each with its line. Secrets are in files or variables,
 //! never here.
 
+mod error;
 mod grants;
 mod limits;
 mod named_files;
@@ -50,12 +51,13 @@ use toml::de::{DeTable, ValueDeserializer};
 
 use named_files::named_files;
 use plugins::Plugins;
-use problems::{Lines, Listed, Positions, below};
+use problems::{Lines, Positions, below};
 use section::Section;
 use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
+pub use error::ConfigError;
 pub use named_files::name_of;
 pub use packages::Package;
 pub use plugins::Added;
@@ -89,39 +91,6 @@ pub struct Config {
 
 /// A check of the settings of a configuration. It returns the path of each wrong key, and its problem.
 pub type CheckSettings = fn(&Config) -> Vec<(String, String)>;
-
-/// A reason why a configuration cannot be used. The texts name the file, and the line or the key.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// The file cannot be read.
-    #[error("the configuration {path} cannot be read: {source}", path = path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// Other users can change the file.
-    #[error("the configuration cannot be used: {0}")]
-    Untrusted(UntrustedError),
-    /// The file is not valid.
-    #[error("the configuration {path}is not valid{}", Listed(.problems), path = shown(path))]
-    Invalid {
-        /// The file; empty if there is none.
-        path: PathBuf,
-        /// All problems; at least one.
-        problems: Vec<Problem>,
-    },
-}
-
-/// A configuration without a file has no name.
-fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() {
-        String::new()
-    } else {
-        format!("{} ", path.display())
-    }
-}
 
 /// Components in a directory, by the names of their plugins.
 type Components = Vec<(String, PathBuf)>;
@@ -179,6 +148,10 @@ impl Config {
         let found = RefCell::default();
         let base = path.parent().unwrap_or_else(|| Path::new("/")).to_owned();
         let mut section = Section::new("", table, &found);
+        let workspaces = section
+            .section_of("workspaces", workspaces::WRITTEN)
+            .map(|section| workspaces::read(section, &base))
+            .unwrap_or_default();
         let mut config = Self {
             plugin_dir: section.text("plugin_dir").map(PathBuf::from),
             plugins: section
@@ -189,13 +162,10 @@ impl Config {
                 .section_of("tokens", tokens::WRITTEN)
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
-            workspaces: section
-                .section_of("workspaces", workspaces::WRITTEN)
-                .map(|section| workspaces::read(section, &base))
-                .unwrap_or_default(),
             store: section
                 .section_of("store", store::WRITTEN)
-                .and_then(|section| store::read(section, &base)),
+                .and_then(|section| store::read(section, &base, &workspaces)),
+            workspaces,
             path: Some(path),
             positions,
             check,

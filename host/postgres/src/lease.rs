@@ -229,21 +229,22 @@ impl Shared {
             Ok(())
         })
     }
+}
 
-    /// Returns the hosts of the store.
-    pub(crate) async fn neighbours(&self) -> Result<Vec<Neighbour>, Fault> {
-        const ALL: &str = "SELECT id, name, address, until > clock_timestamp() FROM toolhost.hosts ORDER BY name, id";
-        run!(self.database, connection => {
-            let rows = connection.query(ALL, &[]).await?;
-            let rows = rows.iter().map(|row| {
-                Ok(Neighbour {
-                    id: row.try_get(0)?,
-                    name: row.try_get(1)?,
-                    address: row.try_get(2)?,
-                    has_lease: row.try_get(3)?,
-                })
-            });
-            rows.collect()
-        })
-    }
+/// Returns the hosts of the store.
+pub(crate) async fn neighbours(database: &Database) -> Result<Vec<Neighbour>, Fault> {
+    const ALL: &str =
+        "SELECT id, name, address, until > clock_timestamp() FROM toolhost.hosts ORDER BY name, id";
+    run!(database, connection => {
+        let rows = connection.query(ALL, &[]).await?;
+        let rows = rows.iter().map(|row| {
+            Ok(Neighbour {
+                id: row.try_get(0)?,
+                name: row.try_get(1)?,
+                address: row.try_get(2)?,
+                has_lease: row.try_get(3)?,
+            })
+        });
+        rows.collect()
+    })
 }

@@ -17,6 +17,7 @@ mod operations;
 mod pages;
 mod query;
 mod records;
+mod report;
 mod schema;
 mod sweep;
 
@@ -35,6 +36,7 @@ pub use config::Config;
 use database::{Database, transact};
 use lease::Lease;
 pub use lease::{Leases, Neighbour};
+pub use report::{Report, report};
 use sweep::Touched;
 
 /// A call: its chat, and its name there.
@@ -104,15 +106,5 @@ impl Postgres {
     /// Returns the state of the leases, for metrics and checks.
     pub fn leases(&self) -> Leases {
         self.shared.lease.numbers()
-    }
-
-    /// Returns the hosts of the store.
-    ///
-    /// # Errors
-    ///
-    /// If the database cannot be reached.
-    pub async fn neighbours(&self) -> Result<Vec<Neighbour>, StoreError> {
-        let found = self.shared.neighbours().await;
-        found.map_err(|fault| fault.into_store_error("list hosts"))
     }
 }

@@ -1,16 +1,31 @@
 //! The store of `[store]`, which several hosts share.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_service::tls;
+use toolhost_state::state_dir::StateDir;
+use uuid::Uuid;
 
 use crate::config::Store;
 
-/// Connects to the database, and takes a lease for this host.
-pub(super) async fn open(store: &Store) -> anyhow::Result<Arc<Postgres>> {
-    let opened = Postgres::open(config(store)?).await;
+/// The file of a state directory by which other hosts know the one that uses it.
+const MACHINE: &str = "machine";
+
+/// Connects to the database, and takes a lease for the host that has locked this state directory.
+pub(super) async fn open(store: &Store, directory: Option<&Path>) -> anyhow::Result<Arc<Postgres>> {
+    let mut config = config(store)?;
+    if let Some(directory) = directory {
+        config.machine = machine(directory).with_context(|| {
+            format!(
+                "the file {MACHINE} of {} cannot be used",
+                directory.display()
+            )
+        })?;
+    }
+    let opened = Postgres::open(config).await;
     Ok(Arc::new(opened.context(
         "the store of [store] cannot be used; `toolhost doctor` looks closer",
     )?))
@@ -29,6 +44,17 @@ pub(super) fn config(store: &Store) -> anyhow::Result<Config> {
         config.lease = lease;
     }
     Ok(config)
+}
+
+/// Returns the id in a state directory, which is made if there is none.
+fn machine(directory: &Path) -> anyhow::Result<Uuid> {
+    let directory = StateDir::open(directory)?;
+    if let Some(known) = directory.read(MACHINE, 64)? {
+        return Ok(Uuid::try_parse_ascii(known.trim_ascii())?);
+    }
+    let machine = Uuid::now_v7();
+    directory.write(MACHINE, machine.to_string().as_bytes())?;
+    Ok(machine)
 }
 
 /// Returns the name of this machine.

@@ -1,5 +1,6 @@
 //! `toolhost doctor`: checks of this machine, and advice where one fails.
 
+mod database;
 mod layers;
 mod machine;
 mod of_server;
@@ -13,7 +14,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Common, config, print};
-use crate::config::Problem;
+use crate::config::{Config, Problem};
 pub(super) use of_server::of_server;
 use toolhost_service::SETUP_FAILED;
 use toolhost_service::errors;
@@ -96,6 +97,9 @@ pub(super) async fn run(
     let (state, named) = (common.state_dir(), common.state_dir.is_some());
     checks.push(machine::state_directory(state.as_deref(), named));
     checks.extend(state.as_deref().and_then(store::check));
+    if let Some(store) = common.configuration.as_ref().and_then(Config::store) {
+        checks.push(database::check(store).await);
+    }
     let workspace = machine::workspace(workspace);
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);

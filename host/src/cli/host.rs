@@ -123,7 +123,10 @@ impl Plan<'_> {
             Some(durability) => {
                 let state = common.open_state(durability)?;
                 match self.config.store() {
-                    Some(store) => state.sharing(cluster::open(store).await?),
+                    Some(store) => {
+                        let shared = cluster::open(store, state.directory()).await?;
+                        state.sharing(shared)
+                    }
                     None => state,
                 }
             }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use toolhost_state::secret::Secret;
 
+use super::Workspaces;
 use super::section::Section;
 use super::values::Time;
 
@@ -44,7 +45,16 @@ impl Store {
 }
 
 /// Reads the section. Relative paths begin at `base`.
-pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Option<Store> {
+pub(super) fn read(
+    mut section: Section<'_, '_>,
+    base: &Path,
+    workspaces: &Workspaces,
+) -> Option<Store> {
+    if workspaces.directories.is_some() {
+        section.wrong_here(
+            "hosts that share a store have no directories in common: leave out `root` of [workspaces], and name agents",
+        );
+    }
     let url = section.required(
         "url",
         "the address of a database, such as \"postgres://toolhost@db.example.com/toolhost\"",

@@ -226,3 +226,47 @@ fn names_of_files_become_names_of_plugins() {
         assert_eq!(name_of(stem), name);
     }
 }
+
+#[test]
+fn a_store_is_shared_by_hosts() {
+    let file = File::new(
+        r#"
+        [store]
+        url = "postgres://toolhost@db.example.com/toolhost?sslmode=require"
+        password_file = "db.password"
+        ca = "ca.pem"
+        connections = 8
+        lease = "15s"
+        name = "tools-1"
+        address = "https://tools-1.example.com"
+        "#,
+    );
+    file.write("db.password", "secret with a space \n");
+    let config = Config::read(&file.directory.path().join("toolhost.toml")).unwrap();
+    let store = config.store().unwrap();
+    assert_eq!(
+        store.password.as_ref().unwrap().reveal(),
+        "secret with a space "
+    );
+    assert_eq!(store.connections, Some(8));
+    assert_eq!(store.lease, Some(Duration::from_secs(15)));
+    assert!(store.ca.as_ref().unwrap().is_absolute());
+    let private = config.private_files();
+    assert!(private.contains(&file.directory.path().join("db.password")));
+    assert!(
+        !format!("{store:?}").contains("db.example.com"),
+        "an address may have a password"
+    );
+    insta::assert_snapshot!(error("[store]\nconnections = 0\nlease = \"1s\"\n[workspaces]\nroot = \"w\"\n"), @"
+    the configuration DIR/toolhost.toml is not valid, for 4 reasons:
+      line 1, column 2: store: hosts that share a store have no directories in common: leave out `root` of [workspaces], and name agents
+      line 1, column 2: store: url is missing; it is the address of a database, such as \"postgres://toolhost@db.example.com/toolhost\"
+      line 2, column 1: store.connections: at least 1 is needed
+      line 3, column 1: store.lease: it is at least \"2s\"
+    ");
+    insta::assert_snapshot!(error("[store]\nurl = \"mysql://x\"\npassword_file = \"none\"\n"), @"
+    the configuration DIR/toolhost.toml is not valid, for 2 reasons:
+      line 2, column 1: store.url: it begins with postgres:// or host=, as PostgreSQL's own programs take it
+      line 3, column 1: store.password_file: DIR/none: No such file or directory (os error 2)
+    ");
+}
