@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use toolhost_agent::Offer;
 use toolhost_core::Host;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
@@ -36,9 +37,18 @@ struct Node {
 
 impl Cluster {
     async fn new() -> Self {
+        Self::with(true).await
+    }
+
+    /// `remembers_starts` says whether the agent says that it does.
+    async fn with(remembers_starts: bool) -> Self {
         let root = tempfile::tempdir().unwrap();
         let local = elsewhere::local(root.path()).await;
-        let agent = Server::agent(elsewhere::offer(local)).await;
+        let offer = Offer {
+            remembers_starts,
+            ..elsewhere::offer(local)
+        };
+        let agent = Server::agent(offer).await;
         Self {
             url: postgres::database(),
             agents: elsewhere::agents("agent", &agent.url),

@@ -29,7 +29,7 @@ fn lively(cluster: &Cluster) -> Config {
 #[needs(postgres)]
 #[tokio::test]
 async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
-    let cluster = Cluster::new().await;
+    let cluster = Cluster::with(false).await;
     let one = cluster.node("one").await;
     let other = cluster.node_with(lively(&cluster)).await;
     let body = at_agent("echo x >> ran; while ! [ -e go ]; do sleep 0.05; done");
@@ -60,6 +60,47 @@ async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
         "{ended}"
     );
     assert_eq!(ended["content"], repeated["content"]);
+    assert_eq!(cluster.lines("ran"), 1);
+}
+
+/// The other host finds the process by its key, and waits for its end.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_call_is_taken_up_again_by_the_host_at_which_somebody_waits() {
+    let cluster = Cluster::new().await;
+    let one = cluster.node("one").await;
+    let other = cluster.node_with(lively(&cluster)).await;
+    // Both hosts know that the agent remembers starts once they have its workspace open.
+    for (number, node) in [&one, &other].iter().enumerate() {
+        let (status, _) = node
+            .server
+            .put("a", &number.to_string(), at_agent("true"))
+            .await;
+        assert_eq!(status, 200);
+    }
+    let body = at_agent("echo x >> ran; while ! [ -e go ]; do sleep 0.05; done; echo done");
+    let first = one.server.put("a", "call", body.clone());
+    let rest = async {
+        until("the command runs", || {
+            (cluster.lines("ran") == 1).then_some(())
+        })
+        .await;
+        let before = other.store.leases().taken_over;
+        let repeat = other.server.put("a", "call", body.clone());
+        let losing = async {
+            expire(&cluster, &one).await;
+            until("the call is taken over", || {
+                (other.store.leases().taken_over > before).then_some(())
+            })
+            .await;
+            std::fs::write(cluster.root.path().join("go"), "").unwrap();
+        };
+        tokio::join!(repeat, losing).0
+    };
+    let ((status, ended), (other_status, repeated)) = tokio::join!(first, rest);
+    assert_eq!((status, other_status), (200, 200), "{ended} {repeated}");
+    assert_eq!(repeated["structured"]["output"], "done\n", "{repeated}");
+    assert_eq!(ended, repeated);
     assert_eq!(cluster.lines("ran"), 1);
 }
 

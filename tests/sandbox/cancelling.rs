@@ -96,6 +96,7 @@ impl Bench {
         let plugin = Arc::clone(&self.plugins[plugin]);
         let admitted = plugin.admit(&"chat".parse().unwrap()).unwrap();
         let context = Context {
+            is_resumed: false,
             workspace: Arc::clone(&self.workspace) as Arc<dyn Workspace>,
             max_wait: None,
             approval: toolhost_call::approval::Approval::default(),

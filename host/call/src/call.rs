@@ -15,7 +15,7 @@ pub use actor::{Actor, Reach, ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
 pub use ledger::Listener;
-pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Stats};
+pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Permission, Stats};
 pub use nested::NestedCalls;
 pub use outcome::{Outcome, State};
 pub use retention::Limits;

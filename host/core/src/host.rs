@@ -185,7 +185,7 @@ impl Host {
         let request = Arc::new(request);
         // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
         // since.
-        let admit = |cancelled| {
+        let admit = |permission| {
             let table = self.inner.plugins.table();
             let route = table.route(&request.tool).map(Arc::clone);
             let route = route.ok_or_else(|| CallError::UnknownTool {
@@ -193,7 +193,7 @@ impl Host {
                 known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
             })?;
             let place = self.inner.workspaces.place(&request.chat)?;
-            Ok(self.admit(route, place, &request, cancelled)?)
+            Ok(self.admit(route, place, &request, permission)?)
         };
         let called = self.inner.ledger.run(&request, admit).await;
         called.inspect_err(refused)

@@ -198,6 +198,8 @@ impl Provider for Directories {
             Ok(Opened {
                 workspace: Arc::new(opened),
                 gaps: gap.into_iter().collect(),
+                // Its processes end with the host.
+                remembers_starts: false,
             })
         })
     }

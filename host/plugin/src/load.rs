@@ -219,9 +219,10 @@ impl Plugin {
         self.grants.may_call(tool)
     }
 
-    /// Returns whether a call of the plugin may run again after a crash: all its effects are calls of other tools, which the host records.
-    pub fn is_resumable(&self) -> bool {
-        self.grants.only_calls()
+    /// Returns whether a call of the plugin may run again after a crash: all its effects are calls of other tools, which the host records,
+    /// or starts of processes, if the workspace records these. A signal has no effect in a call that runs again.
+    pub fn is_resumable(&self, are_starts_recorded: bool) -> bool {
+        self.grants.has_only_recorded_effects(are_starts_recorded)
     }
 }
 

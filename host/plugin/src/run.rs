@@ -53,6 +53,8 @@ pub struct Context {
     pub approval: Approval,
     /// Cancels the call.
     pub cancelled: CancellationToken,
+    /// Whether the call runs again, because it was interrupted.
+    pub is_resumed: bool,
     /// The events to which the progress of the call is published.
     pub events: Events,
     /// The calls that the call may make; `None`: none, because it is nested, or because there is no host to run them.
@@ -199,6 +201,7 @@ impl Plugin {
             max_wait: context.max_wait,
             unapproved: context.approval.is_configured() && !context.approval.is_needed(hints),
             cancelled: context.cancelled.clone(),
+            is_resumed: context.is_resumed,
             started: started.clone(),
             events: context.events.clone(),
             read_only: hints.read_only,

@@ -177,6 +177,7 @@ impl Provider for Agents {
             Ok(Opened {
                 workspace: Arc::new(remote),
                 gaps: gaps(&identity),
+                remembers_starts: identity.remembers_starts,
             })
         })
     }

@@ -50,6 +50,8 @@ pub struct Opened {
     pub workspace: Arc<dyn Workspace>,
     /// The parts of its specification that are not enforced, and why. Each is a sentence for the operator.
     pub gaps: Vec<String>,
+    /// Whether a start with a key runs once, also if host and workspace are started anew in between.
+    pub remembers_starts: bool,
 }
 
 /// A reason why a provider cannot do what it was asked.

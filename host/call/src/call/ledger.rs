@@ -46,7 +46,7 @@ use turn::Turn;
 
 pub use live::LiveCall;
 pub use recovery::Interrupted;
-pub use shared::{Admitted, Listener};
+pub use shared::{Admitted, Listener, Permission};
 
 /// The ledger of the calls of all chats. It runs each call once.
 #[derive(Clone, Debug)]
@@ -109,8 +109,8 @@ impl Ledger {
     ///
     /// The ledger calls `admit` only for a new call. If `admit` fails, the call is refused and leaves no record, so that a
     /// later repeat can run. The error may be of a type of its own. The returned execution runs as a task on the runtime that
-    /// the ledger was made in, so that it outlives its caller. If the execution panics, the call has failed. The token that
-    /// `admit` gets is cancelled when the call is cancelled.
+    /// the ledger was made in, so that it outlives its caller. If the execution panics, the call has failed. See [`Permission`] for what
+    /// `admit` gets.
     ///
     /// # Errors
     ///
@@ -122,7 +122,7 @@ impl Ledger {
     pub async fn run<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Arc<Outcome>, E>
     where
         E: From<Refused>,
-        F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
+        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let mut admit = Some(admit);
@@ -380,7 +380,7 @@ impl Ledger {
     ) -> Result<Begun, E>
     where
         E: From<Refused>,
-        F: FnOnce(CancellationToken) -> Result<Admitted<R>, E>,
+        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
         R: Future<Output = Outcome> + Send + 'static,
     {
         let digests = Digests::of(request);
@@ -403,8 +403,11 @@ impl Ledger {
         }
         let cancelled = self.shared.stopping.child_token();
         let admit = admit.take().ok_or(Refused::Closed)?;
-        let admitted = admit(cancelled.clone())?;
         let is_resumed = interrupted.is_some();
+        let admitted = admit(Permission {
+            cancelled: cancelled.clone(),
+            is_resumed,
+        })?;
         if let Some(outcome) = interrupted.filter(|_| !admitted.resumable) {
             // The plugin may have effects of its own since.
             return Ok(Begun::Saved(outcome));

@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tokio_util::sync::CancellationToken;
-use toolhost_call::call::{Admitted, Outcome, Refused, Request};
+use toolhost_call::call::{Admitted, Outcome, Permission, Refused, Request};
 use toolhost_call::metrics::PluginState;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
@@ -24,7 +23,10 @@ impl Host {
         route: Arc<Route>,
         place: Place,
         request: &Arc<Request>,
-        cancelled: CancellationToken,
+        Permission {
+            cancelled,
+            is_resumed,
+        }: Permission,
     ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
         let inner = Arc::clone(&self.inner);
         if inner.stopping.is_cancelled() {
@@ -47,7 +49,8 @@ impl Host {
             Place::Default => None,
         };
         let read_only = route.read_only;
-        let resumable = plugin.is_resumable() && request.id.outer().is_none();
+        let are_starts_recorded = place.remembers_starts();
+        let resumable = plugin.is_resumable(are_starts_recorded) && request.id.outer().is_none();
         let nested = plugin.makes_calls().then(|| OfCall::of(self, &request));
         let execution = async move {
             let _tracked = tracked;
@@ -61,6 +64,7 @@ impl Host {
                         max_wait: shorter(inner.max_wait, request.max_wait),
                         approval: inner.approval.clone(),
                         cancelled,
+                        is_resumed,
                         events: inner.events.clone(),
                         nested: nested.flatten(),
                     };

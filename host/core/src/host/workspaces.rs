@@ -79,6 +79,16 @@ pub(super) enum Place {
     Named(InUse),
 }
 
+impl Place {
+    /// Returns whether a start with a key runs once there, whatever is started anew in between, as far as that is known.
+    pub(super) fn remembers_starts(&self) -> bool {
+        match self {
+            Self::Default => false,
+            Self::Named(used) => used.remembers_starts(),
+        }
+    }
+}
+
 impl Table {
     /// Adds a workspace, or notes that its specification has changed.
     fn put(&mut self, name: WorkspaceName, entry: Arc<Entry>) {

@@ -77,6 +77,8 @@ pub(crate) struct Call {
     /// Whether the approval hook was not asked, because the tool promises to destroy nothing.
     pub(crate) unapproved: bool,
     pub(crate) cancelled: CancellationToken,
+    /// Whether the call runs again, because it was interrupted.
+    pub(crate) is_resumed: bool,
     pub(crate) started: Started,
     /// The events to which progress is published.
     pub(crate) events: Events,

@@ -67,10 +67,15 @@ impl Grants {
         grant::includes(self.get(NAME), tool)
     }
 
-    /// Returns whether all effects of the plugin are calls of other tools, which the host records. A call of it can then run again
-    /// after a crash.
-    pub(crate) fn only_calls(&self) -> bool {
-        let is_only = self.granted.len() == 1 && self.calls();
+    /// Returns whether all effects of the plugin are calls of other tools, which the host records, or starts of processes, if the workspace
+    /// records these. A call of it can then run again after a crash.
+    pub(crate) fn has_only_recorded_effects(&self, are_starts_recorded: bool) -> bool {
+        let is_recorded = |capability: &&str| match *capability {
+            NAME => true,
+            super::processes::NAME => are_starts_recorded,
+            _ => false,
+        };
+        let is_only = !self.granted.is_empty() && self.granted.keys().all(|key| is_recorded(&key));
         is_only && self.preopens.iter().all(|preopen| !preopen.write)
     }
 }

@@ -305,7 +305,12 @@ impl wit::HostProcess for View<'_, Processes> {
         grace_ms: Option<u64>,
     ) -> Result<wit::State> {
         let Process { chat, id } = self.table.get(&process)?;
-        let workspace = &self.state.approved_call()?.workspace;
+        let call = self.state.approved_call()?;
+        if call.is_resumed {
+            let text = "the call was interrupted: it may have sent this signal before, and does not send it again";
+            return Err(wit::Error::UnknownOutcome(text.to_owned()).into());
+        }
+        let workspace = &call.workspace;
         let grace = grace_ms.map(Duration::from_millis);
         let state = workspace.signal(Some(chat), id, signal.into(), grace);
         Ok(state.await?.into())

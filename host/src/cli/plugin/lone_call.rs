@@ -36,6 +36,7 @@ pub(super) async fn call(
         workspace: None,
     });
     let context = Context {
+        is_resumed: false,
         workspace,
         max_wait: None,
         approval: Approval::default(),

@@ -22,6 +22,15 @@ pub trait Listener: Send + Sync {
     fn ended(&self, chat: &ChatId, outcome: &Outcome);
 }
 
+/// What the ledger tells the execution of a call before it begins.
+#[derive(Clone, Debug)]
+pub struct Permission {
+    /// Is cancelled when the call is cancelled.
+    pub cancelled: CancellationToken,
+    /// Whether the call runs again, because it was interrupted.
+    pub is_resumed: bool,
+}
+
 /// The execution of a call that was admitted.
 #[derive(Debug)]
 pub struct Admitted<R> {

@@ -206,6 +206,15 @@ impl Entry {
         state.open.as_ref().map(|open| Arc::clone(&open.workspace))
     }
 
+    /// Returns whether it is open, and a start with a key runs once, whatever is started anew in between.
+    pub(super) fn remembers_starts(&self) -> bool {
+        let state = self.state.lock();
+        state
+            .open
+            .as_ref()
+            .is_some_and(|open| open.remembers_starts)
+    }
+
     /// Lets no call begin from now on, until [`Entry::reopen`]. Returns how many calls run.
     pub(super) fn close(&self) -> usize {
         self.state.lock().is_closing = true;
@@ -261,6 +270,11 @@ impl Entry {
 }
 
 impl InUse {
+    /// Returns whether the workspace is open, and a start with a key runs once there.
+    pub(in crate::host) fn remembers_starts(&self) -> bool {
+        self.0.remembers_starts()
+    }
+
     fn new(entry: &Arc<Entry>) -> Self {
         entry.calls.fetch_add(1, Ordering::SeqCst);
         entry.use_now();
