@@ -1,5 +1,6 @@
 //! Several hosts that share their chats in a database.
 
+mod chaos;
 mod homes;
 mod lost;
 mod switching;

@@ -47,6 +47,12 @@ impl Database {
         })
     }
 
+    /// Returns how many connections there are, and how many operations wait for one.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        let status = self.pool.status();
+        (status.size as u64, status.waiting as u64)
+    }
+
     /// Takes a connection.
     pub(crate) async fn connection(&self) -> Result<Object, Fault> {
         Ok(self.pool.get().await?)

@@ -9,8 +9,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Session, Store,
-    StoreError, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Session,
+    SharedCounts, Store, StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 use crate::error::Fault;
@@ -206,12 +206,21 @@ impl Store for Postgres {
 
     fn counts(&self) -> Counts {
         let changes = self.shared.changes.load(Ordering::Relaxed);
+        let leases = self.leases();
+        let (connections, waiting) = self.shared.database.numbers();
         Counts {
             running: self.shared.running.lock().len() as u64,
             commits: changes,
             changes,
             failures: self.shared.failures.load(Ordering::Relaxed),
             is_kept: true,
+            shared: Some(SharedCounts {
+                is_reachable: leases.is_reachable,
+                leases_lost: leases.lost,
+                calls_taken_over: leases.taken_over,
+                connections,
+                waiting,
+            }),
             ..Counts::default()
         }
     }

@@ -23,7 +23,7 @@ pub use values::call::{
     EndedCall, Ending, NestedCall, NestedRecord, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
-pub use values::counts::{Counts, Kept, Limits, Swept};
+pub use values::counts::{Counts, Kept, Limits, SharedCounts, Swept};
 pub use values::news::News;
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;

@@ -83,6 +83,16 @@ levels! {
         counter store_failures;
         /// Reads and changes that met damage in the store
         counter store_damages;
+        /// Whether the database that hosts share could be reached: 1 or 0; 0 without one as well
+        gauge database_reachable;
+        /// Connections to that database
+        gauge database_connections;
+        /// Operations that wait for one of these connections
+        gauge database_waiting;
+        /// Leases that this host has lost, because it was cut off from that database
+        counter leases_lost;
+        /// Calls of other hosts that this host has taken over
+        counter calls_taken_over;
         /// Processes that run or linger
         gauge processes_live;
         /// Processes that were started

@@ -15,6 +15,13 @@ pub(super) fn add_levels(inner: &Inner, levels: &mut Levels) {
     levels.store_changes += ledger.store.changes;
     levels.store_failures += ledger.store.failures;
     levels.store_damages += ledger.store.damaged;
+    if let Some(shared) = ledger.store.shared {
+        levels.database_reachable += u64::from(shared.is_reachable);
+        levels.database_connections += shared.connections;
+        levels.database_waiting += shared.waiting;
+        levels.leases_lost += shared.leases_lost;
+        levels.calls_taken_over += shared.calls_taken_over;
+    }
     let events = inner.events.stats();
     levels.event_readers += events.readers as u64;
     levels.events_published += events.published;

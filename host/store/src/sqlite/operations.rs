@@ -204,6 +204,7 @@ impl Store for Sqlite {
             has_set_aside: self.shared.has_set_aside,
             bytes: file + log_bytes(&self.shared.path),
             is_kept: matches!(self.shared.readers, Readers::File { .. }),
+            shared: None,
         }
     }
 }

@@ -58,4 +58,21 @@ pub struct Counts {
     pub bytes: u64,
     /// Whether the store outlives its host.
     pub is_kept: bool,
+    /// The numbers of a store that several hosts share; `None` if this one is not shared.
+    pub shared: Option<SharedCounts>,
+}
+
+/// Numbers of a store that several hosts share, as one of them knows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SharedCounts {
+    /// Whether the database could be reached when the host last tried.
+    pub is_reachable: bool,
+    /// How often this host has lost its lease.
+    pub leases_lost: u64,
+    /// How many calls of other hosts this one has taken over.
+    pub calls_taken_over: u64,
+    /// Connections to the database.
+    pub connections: u64,
+    /// Operations that wait for a connection.
+    pub waiting: u64,
 }

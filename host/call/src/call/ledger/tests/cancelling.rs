@@ -5,7 +5,7 @@ use crate::call::State;
 
 /// A call that ends when it is cancelled.
 fn patient(
-    cancelled: CancellationToken,
+    Permission { cancelled, .. }: Permission,
 ) -> Result<Admitted<impl Future<Output = Outcome>>, Refused> {
     admitted(async move {
         cancelled.cancelled().await;
