@@ -83,6 +83,8 @@ struct Inner {
     metrics: Metrics,
     approval: Approval,
     stopping: CancellationToken,
+    /// Is cancelled when no new call begins any more, which is before `stopping` if the host drains.
+    draining: CancellationToken,
     calls: TaskTracker,
     /// Receives the causes of failed calls, if there is a reader.
     failures: Option<UnboundedSender<Cause>>,
@@ -332,6 +334,7 @@ impl Host {
     ///
     /// New calls are refused from here on.
     pub async fn shutdown(&self) -> Vec<Info> {
+        self.inner.draining.cancel();
         self.inner.stopping.cancel();
         self.inner.calls.close();
         self.inner.calls.wait().await;
@@ -358,6 +361,26 @@ impl Host {
     /// than to leave them to the kernel.
     pub fn leave_loaded(&self) {
         self.inner.plugins.leave_loaded();
+    }
+
+    /// Refuses new calls from here on, and waits for those that run, but no longer than this time. [`Host::shutdown`] ends those that are
+    /// left.
+    pub async fn drain(&self, time: Duration) {
+        self.inner.draining.cancel();
+        self.inner.calls.close();
+        let calls = self.inner.calls.wait();
+        if tokio::time::timeout(time, calls).await.is_err() {
+            let left = self.inner.calls.len();
+            tracing::warn!(
+                left,
+                "calls still run after the time for draining: they are cancelled"
+            );
+        }
+    }
+
+    /// Returns a token that is cancelled when the host takes no new calls any more: it drains or shuts down.
+    pub fn draining(&self) -> CancellationToken {
+        self.inner.draining.clone()
     }
 
     /// Returns a token that is cancelled when the host begins to shut down.

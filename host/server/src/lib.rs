@@ -43,7 +43,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let metrics = host.metrics().clone();
     let tokens = access.tokens.clone();
     let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
-    let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.stopping());
+    let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.draining());
     match edge.console() {
         Some((logins, more)) => {
             open = open.merge(logins).merge(toolhost_console::routes());

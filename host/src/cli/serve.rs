@@ -81,6 +81,15 @@ pub(super) struct Options {
     /// Only the user that runs the server can use it
     #[arg(long, env = "TOOLHOST_NO_LOCAL_SOCKET", value_parser = FalseyValueParser::new())]
     no_local_socket: bool,
+    /// When the server is told to end, refuse new calls, and let those that run go on for this long before they are cancelled
+    #[arg(
+        long,
+        value_name = "TIME",
+        env = "TOOLHOST_DRAIN",
+        default_value = "0s",
+        value_parser = toolhost_service::time::time
+    )]
+    drain: Duration,
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
@@ -131,10 +140,14 @@ pub(super) async fn run(
                 ..McpOptions::default()
             })
             .with_checks(checks);
-        Ok(Tools(match options.agent_api {
+        let parts = match options.agent_api {
             true => parts.with_agent(),
             false => parts,
-        }))
+        };
+        Ok(Tools {
+            parts,
+            drain: options.drain,
+        })
     };
     let tokens = config_tokens::of(common);
     let (listen, clients) = (&options.listen, &options.clients);
@@ -156,7 +169,11 @@ pub(super) async fn run(
 
 /// The host and its parts, as the server serves them.
 #[derive(Clone, Debug)]
-pub(super) struct Tools(pub(super) ServerParts);
+pub(super) struct Tools {
+    pub(super) parts: ServerParts,
+    /// How long calls may go on when the server is told to end.
+    pub(super) drain: Duration,
+}
 
 impl Served for Tools {
     const OFFERS_TOOLS: bool = true;
@@ -167,15 +184,20 @@ impl Served for Tools {
         access: Access,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<Vec<Info>> {
-        toolhost_server::serve(listeners, self.0, access, shutdown).await
+        let host = self.parts.host().clone();
+        let drained = async {
+            shutdown.await;
+            host.drain(self.drain).await;
+        };
+        toolhost_server::serve(listeners, self.parts, access, drained).await
     }
 
     fn problems(&self) -> Vec<String> {
-        plugins::failed(self.0.host())
+        plugins::failed(self.parts.host())
     }
 
     fn kill_now(&self) {
-        self.0.host().kill_now();
+        self.parts.host().kill_now();
     }
 }
 

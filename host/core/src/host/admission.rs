@@ -29,7 +29,7 @@ impl Host {
         }: Permission,
     ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
         let inner = Arc::clone(&self.inner);
-        if inner.stopping.is_cancelled() {
+        if inner.draining.is_cancelled() {
             return Err(Refused::Closed);
         }
         let (plugin, health) = (&route.plugin, &route.health);

@@ -384,6 +384,7 @@ impl Builder {
             metrics: self.metrics,
             approval: self.approval,
             stopping,
+            draining: CancellationToken::new(),
             calls: TaskTracker::new(),
             failures: self.failures,
             queued: live::Queued::default(),

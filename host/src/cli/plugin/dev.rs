@@ -4,6 +4,8 @@ mod calls;
 mod sources;
 mod work;
 
+use std::time::Duration;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -109,7 +111,10 @@ pub(super) async fn run(
                 tracing::error!("changes are not seen: {error:#}");
             }
         });
-        Ok(Tools(ServerParts::from(host)))
+        Ok(Tools {
+            parts: ServerParts::from(host),
+            drain: Duration::ZERO,
+        })
     };
     let listen = std::slice::from_ref(&options.listen);
     let clients = defaults()?;
