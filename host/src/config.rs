@@ -377,7 +377,10 @@ impl Config {
     /// Returns the problems of plugins that need files or variables which are missing now.
     pub fn missing(&self) -> Vec<Problem> {
         let problems = match self.look_up() {
-            Ok((_, problems)) => problems,
+            Ok((set, mut problems)) => {
+                problems.extend(scripts::problems(&set));
+                problems
+            }
             Err(ConfigError::Invalid { problems, .. }) => return problems,
             Err(error) => return vec![self.problem("", error.to_string())],
         };
