@@ -3,7 +3,9 @@
 mod hostile;
 mod offered;
 mod run;
+mod savings;
 mod scope;
+mod tasks;
 
 use std::sync::Arc;
 
