@@ -1,5 +1,6 @@
 //! Scripts that call tools.
 
+mod attacks;
 mod hostile;
 mod offered;
 mod run;
