@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use toolhost_call::approval::Approval;
+use toolhost_core::plugin::Limits;
 use toolhost_http::access::{Principal, Scope, Token, Tokens};
 use toolhost_local::DirectoriesConfig;
 use toolhost_state::workspace_name::WorkspacePattern;
@@ -256,20 +257,25 @@ async fn a_script_that_promises_to_be_read_only_changes_nothing() {
     assert!(setup.root().join("b.txt").exists());
 }
 
-#[tokio::test]
-async fn a_refusal_of_the_hook_is_caught_and_its_delay_costs_no_computing_time() {
-    // The hook lets one command wait for longer than the script may compute, and refuses another.
-    let hook = r#"case "$(cat)" in
-        *'/1"'*) sleep 3;;
+/// Runs a script whose first call the hook delays, and whose second call it refuses.
+async fn delayed(seconds: u64, guest_time: Duration) {
+    let hook = format!(
+        r#"case "$(cat)" in
+        *'/1"'*) sleep {seconds};;
         *forbidden*'"execute"'* | *'"execute"'*forbidden*) echo not that one; exit 1;;
-    esac"#;
-    let approval = Approval::command(
-        "sh",
-        vec!["-c".into(), hook.into()],
-        Duration::from_secs(3600),
-    )
-    .unwrap();
-    let setup = changed(|builder| builder.approval(approval)).await;
+    esac"#
+    );
+    let patience = Duration::from_hours(1);
+    let approval = Approval::command("sh", vec!["-c".into(), hook], patience).unwrap();
+    let options = Options {
+        grants: Grants::default().with_calls(["*"]),
+        limits: Limits {
+            guest_time,
+            ..Limits::default()
+        },
+        ..Options::new("script")
+    };
+    let setup = Setup::with(|builder| builder.plugin(SCRIPT, options).approval(approval)).await;
     let code = "
         const first = await tools.execute({ command: 'echo one' });
         const command = 'echo for' + 'bidden';
@@ -285,4 +291,16 @@ async fn a_refusal_of_the_hook_is_caught_and_its_delay_costs_no_computing_time()
         "{ends}"
     );
     assert!(ends[2].as_str().unwrap().contains("not that one"), "{ends}");
+}
+
+#[tokio::test]
+async fn a_refusal_of_the_hook_is_caught_and_its_delay_costs_no_computing_time() {
+    // Ten times what the script may compute.
+    delayed(3, Duration::from_millis(300)).await;
+}
+
+#[tokio::test]
+#[ignore = "waits for half a minute"]
+async fn a_long_delay_of_the_hook_costs_no_computing_time() {
+    delayed(30, Duration::from_millis(300)).await;
 }
