@@ -95,6 +95,7 @@ impl Worst {
             let attacking = Attacking::start(host, &attack, at_once);
             beside.push(calls(host, good, window).await);
             attacking.stop();
+            quiet(host).await;
         }
         // The machine may have become slower meanwhile, for both.
         alone.extend(calls(host, good, window).await);
@@ -147,6 +148,15 @@ fn builder(workspace: &Path, name: &str) -> Builder {
         .plugin(guest(name), options("hostile"))
 }
 
+/// Waits until no call runs, though not for those that sleep for longer than any may compute.
+async fn quiet(host: &Host) {
+    const PATIENCE: Duration = Duration::from_secs(10);
+    let begun = Instant::now();
+    while host.running_calls() > 0 && begun.elapsed() < PATIENCE {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Calls the well-behaved tool again and again for this long.
 async fn calls(host: &Host, tool: &str, window: Duration) -> Vec<Duration> {
     let (mut times, begun) = (Vec::new(), Instant::now());
@@ -196,7 +206,7 @@ impl Attacking {
         }
     }
 
-    /// Begins no more of them. Those under way go on until the host ends.
+    /// Begins no more of them. Those under way go on.
     fn stop(self) {
         self.stop.store(true, Ordering::Relaxed);
         self.tasks.into_iter().for_each(|task| task.abort());
