@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::Unusable;
 use super::named_files::named_files;
-use toolhost_core::{Grants, Options, PluginSet, PluginSource, SCRIPT, script};
+use toolhost_core::{Grants, Options, PluginSource, SCRIPT, script};
 use toolhost_plugin::Limits;
 use toolhost_state::trusted::{self, check_directory};
 
@@ -50,13 +50,10 @@ fn read(directory: &Path) -> Result<String, String> {
     serde_json::to_string(&scripts).map_err(|error| error.to_string())
 }
 
-/// Returns the plugins whose libraries cannot be read, each with the key and the problem.
-pub(super) fn problems(set: &PluginSet) -> impl Iterator<Item = Unusable> {
-    set.sources.iter().filter_map(|source| {
-        let problem = source.library.as_ref()?.as_ref().err()?;
-        let name = source.options.name.clone();
-        Some((name, format!("settings.{LIBRARY}"), problem.clone()))
-    })
+/// Returns why a library cannot be read: the plugin, the key and the problem.
+pub(super) fn problem(directory: &Path) -> Option<Unusable> {
+    let problem = read(directory).err()?;
+    Some((SCRIPT.to_owned(), format!("settings.{LIBRARY}"), problem))
 }
 
 /// Returns the directory of a library and its files, to be watched.
