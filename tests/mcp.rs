@@ -5,6 +5,7 @@ mod cancelling;
 mod changes;
 mod chats;
 mod content;
+mod library;
 mod narrow;
 mod outputs;
 mod pipes;

@@ -5,6 +5,8 @@ mod lines;
 mod metrics;
 #[cfg(feature = "otel")]
 mod otel;
+#[cfg(feature = "otel")]
+mod spans;
 mod traces;
 
 use std::process::Command;

@@ -1,16 +1,19 @@
 //! Scripts that call tools.
 
+mod attacks;
 mod hostile;
 mod offered;
 mod run;
+mod savings;
 mod scope;
+mod tasks;
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolhost_artifacts::SCRIPT;
 use toolhost_call::call::Actor;
-use toolhost_core::{Builder, CallError, Grants, Host, Options, Outcome, Request};
+use toolhost_core::{Builder, CallError, Grants, Host, Options, Outcome, Request, Settings};
 
 use crate::harness::{Setup, call, request};
 
@@ -26,6 +29,20 @@ async fn changed(change: impl FnOnce(Builder) -> Builder) -> Setup {
         ..Options::new("script")
     };
     Setup::with(|builder| change(builder.plugin(SCRIPT, options))).await
+}
+
+/// A host with the embedded tools and with a library of scripts: texts by the names of their tools.
+async fn with_library(library: &Value) -> Setup {
+    let settings = Settings {
+        settings: [("library".to_owned(), library.to_string())].into(),
+        ..Settings::default()
+    };
+    let options = Options {
+        grants: Grants::default().with_calls(["*"]),
+        settings,
+        ..Options::new("script")
+    };
+    Setup::with(|builder| builder.plugin(SCRIPT, options)).await
 }
 
 /// The call of a script.

@@ -360,7 +360,13 @@ impl Config {
     /// Returns the problems of plugins that need files or variables which are missing now.
     pub fn missing(&self) -> Vec<Problem> {
         let problems = match self.look_up() {
-            Ok((_, problems)) => problems,
+            Ok((_, mut problems)) => {
+                // Also where the flags load no scripts.
+                let library = self.plugins.get(SCRIPT);
+                let library = library.and_then(|plugin| plugin.library.as_deref());
+                problems.extend(library.and_then(|path| scripts::problem(&self.resolve(path))));
+                problems
+            }
             Err(ConfigError::Invalid { problems, .. }) => return problems,
             Err(error) => return vec![self.problem("", error.to_string())],
         };

@@ -1,5 +1,5 @@
 //! What a call costs, next to what it would cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`,
-//! `chats` and `scripts` behind `--`, and `--quick` for a tenth of everything.
+//! `chats`, `scripts` and `tasks` behind `--`, and `--quick` for a tenth of everything.
 //!
 //! What is compared is measured in turns, so that a machine that becomes slower does so for all.
 
@@ -27,6 +27,8 @@ mod report;
 mod server;
 #[allow(dead_code, reason = "other benchmarks use the rest")]
 mod system;
+#[path = "../scripts/tasks.rs"]
+mod tasks;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -46,6 +48,7 @@ use connection::Connection;
 use hosts::{call, host, program, request, spawner};
 use report::{Report, median, time};
 use system::{Busy, switches, switches_since};
+use tasks::Cost;
 
 /// The allocator of the program.
 #[global_allocator]
@@ -270,6 +273,53 @@ fn scripts(report: &mut Report, runtime: &Runtime, base: &Path) {
     runtime.block_on(host.shutdown());
 }
 
+/// Twenty tasks, each by a script next to calls one after the other: what passes through the context of a model, and the time.
+fn scripts_for_tasks(report: &mut Report, runtime: &Runtime, base: &Path) {
+    let workspace = hosts::directory(base);
+    let builder = hosts::host_in(&hosts::directory(base), &workspace, Some(spawner()));
+    let started = tasks::plugins(builder).start();
+    let host = runtime.block_on(started).expect("the host starts");
+    let shown = |Cost { calls, bytes, .. }: Cost, took: Duration| {
+        let plural = if calls == 1 { "" } else { "s" };
+        format!("{bytes} bytes in {calls} call{plural}, {}", time(took))
+    };
+    let (mut all, mut of_all) = ([Cost::default(); 2], [Duration::ZERO; 2]);
+    for task in tasks::all() {
+        let mut costs = [Cost::default(); 2];
+        let mut times = [const { Vec::new() }; 2];
+        for _ in 0..report.rounds(10) {
+            let by_script = runtime.block_on(task.by_script(&host, &workspace));
+            let directly = runtime.block_on(task.directly(&host, &workspace));
+            assert_eq!(by_script.answer, directly.answer, "{}", task.name);
+            assert_eq!(by_script.files, directly.files, "{}", task.name);
+            costs = [by_script.cost, directly.cost];
+            for (times, cost) in times.iter_mut().zip(costs) {
+                times.push(cost.time);
+            }
+        }
+        let took = times.each_mut().map(|times| median(times));
+        for at in 0..2 {
+            all[at].calls += costs[at].calls;
+            all[at].bytes += costs[at].bytes;
+            of_all[at] += took[at];
+        }
+        let measure = format!("by a script: {}", task.name);
+        report.compare(
+            &measure,
+            &shown(costs[0], took[0]),
+            &format!("by calls: {}", shown(costs[1], took[1])),
+            costs[0].bytes as f64 / costs[1].bytes as f64,
+        );
+    }
+    report.compare(
+        "by scripts: all twenty tasks",
+        &shown(all[0], of_all[0]),
+        &format!("by calls: {}", shown(all[1], of_all[1])),
+        all[0].bytes as f64 / all[1].bytes as f64,
+    );
+    runtime.block_on(host.shutdown());
+}
+
 fn main() {
     let mut report = Report::new();
     let runtime = Runtime::new().expect("there are threads");
@@ -290,6 +340,9 @@ fn main() {
     }
     if report.chosen("scripts") {
         scripts(&mut report, &runtime, base.path());
+    }
+    if report.chosen("tasks") {
+        scripts_for_tasks(&mut report, &runtime, base.path());
     }
     runtime.block_on(host.shutdown());
 }

@@ -1,8 +1,9 @@
-//! What hostile guests do to everybody else: `cargo bench --bench hostile`, with the parts `p99`, `loops` and `leak` behind
-//! `--`, and `--quick` for a tenth of everything.
+//! What hostile guests do to everybody else: `cargo bench --bench hostile`, with the parts `p99`, `scripts`, `loops` and
+//! `leak` behind `--`, and `--quick` for a tenth of everything.
 //!
-//! `p99` compares the calls of a well-behaved tool beside each guest with those alone, in one run. `loops` has 24 guests loop
-//! at once while a client asks for `/healthz`. `leak` calls one tool 100,000 times and looks at memory and descriptors.
+//! `p99` compares the calls of a well-behaved tool beside each guest with those alone, in one run, and `scripts` those beside each
+//! hostile script. `loops` has 24 guests loop at once while a client asks for `/healthz`. `leak` calls one tool 100,000 times and looks
+//! at memory and descriptors.
 
 #![allow(
     clippy::disallowed_methods,
@@ -15,6 +16,9 @@
     reason = "a benchmark prints, fails by panicking, and starts the programs that it compares with"
 )]
 
+#[path = "../scripts/attacks.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
+mod attacks;
 #[path = "../guest.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
 mod guest;
@@ -157,7 +161,10 @@ fn main() {
     let runtime = tokio::runtime::Runtime::new().expect("there are threads");
     runtime.block_on(async {
         if report.chosen("p99") {
-            p99::run(&mut report).await;
+            p99::guests(&mut report).await;
+        }
+        if report.chosen("scripts") {
+            p99::scripts(&mut report).await;
         }
         if report.chosen("loops") && !report.quick {
             loops(&mut report).await;

@@ -30,6 +30,11 @@ pub(crate) fn host(base: &Path, spawner: Option<Spawner>) -> Builder {
     let base = directory(base);
     let workspace = base.join("workspace");
     std::fs::create_dir(&workspace).expect("it is ours");
+    host_in(&base, &workspace, spawner)
+}
+
+/// A host of this workspace, which keeps its state in the first directory.
+pub(crate) fn host_in(base: &Path, workspace: &Path, spawner: Option<Spawner>) -> Builder {
     let metrics = Metrics::default();
     let trail = StateDir::open(&base.join("audit")).expect("it is ours");
     let audit = Audit::open(trail, &audit::Config::default(), &metrics).expect("it is ours");
@@ -39,9 +44,9 @@ pub(crate) fn host(base: &Path, spawner: Option<Spawner>) -> Builder {
             ..Limits::default()
         },
         spawner,
-        ..Config::new(&workspace)
+        ..Config::new(workspace)
     };
-    Host::builder(&workspace)
+    Host::builder(workspace)
         .processes(processes)
         .keep(base.join("state"))
         .expect("it is ours")

@@ -140,6 +140,18 @@ tools = ["execute", "t", "excute", "one__t"]
 }
 
 #[test]
+fn a_library_of_scripts_is_looked_for() {
+    let configured = Configured::new("[plugins.script]\nsettings = { library = 'scripts' }\n");
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2), "{said}");
+    let problem = "plugins.script.settings.library: the library cannot be used: ";
+    assert!(said.contains(problem), "{said}");
+    std::fs::create_dir(configured.0.path().join("scripts")).unwrap();
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(0), "{said}");
+}
+
+#[test]
 fn a_file_with_nothing_wrong_is_said_to_have_nothing_wrong() {
     let configured = Configured::new(
         "listen = '127.0.0.1:1'\n[tokens.a]\nsha256 = '2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae'\nscopes = ['call']\ntools = ['execute']\n",

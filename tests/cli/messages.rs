@@ -33,6 +33,16 @@ fn an_address_in_use_is_said_with_the_flag_for_another() {
 }
 
 #[test]
+fn a_pattern_that_can_match_no_tool_is_refused() {
+    let said = refused(&["tools", "--tools-in-script", "read_file,*_file"]);
+    assert!(
+        said.contains("invalid value '*_file' for '--tools-in-script")
+            && said.contains("write a name such as read_file, with * at most at its end"),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_number_below_its_range_is_a_value_and_no_flag() {
     let said = refused(&["call", "process_list", "--max-live", "-1"]);
     assert!(

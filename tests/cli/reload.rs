@@ -10,38 +10,13 @@ fn hang_up(child: &Child) {
     nix::sys::signal::kill(pid, Signal::SIGHUP).unwrap();
 }
 
-/// A server whose log goes to a file.
-async fn logged(mut command: Command, log: std::path::PathBuf) -> (Serving, impl AsyncFn(&str)) {
-    let serving = {
-        let file = std::fs::File::create(&log).unwrap();
-        command.args(["--listen", "127.0.0.1:0"]).stderr(file);
-        let child = command.spawn().unwrap();
-        let url = until("it listens", || {
-            let said = std::fs::read_to_string(&log).unwrap();
-            let mut lines = said.lines();
-            let url = lines.find_map(|line| line.strip_prefix("listening on "))?;
-            Some(url.to_owned())
-        })
-        .await;
-        Serving::started(child, url)
-    };
-    let says = async move |what: &str| {
-        until(what, || {
-            let said = std::fs::read_to_string(&log).unwrap();
-            said.contains(what).then_some(())
-        })
-        .await;
-    };
-    (serving, says)
-}
-
 #[tokio::test]
 async fn a_server_reads_its_files_again_and_ends_nothing() {
     let workspace = tempfile::tempdir().unwrap();
     for name in ["serve", "agent"] {
         let mut command = server(workspace.path());
         command.env("TOOLHOST_TOKEN", TOKEN).arg(name);
-        let (mut serving, says) = logged(command, workspace.path().join("log")).await;
+        let (mut serving, says) = Serving::logged(command, workspace.path().join("log")).await;
         hang_up(&serving.child);
         says("SIGHUP: the files of the configuration are read again").await;
         assert!(serving.child.try_wait().unwrap().is_none());
@@ -105,7 +80,7 @@ async fn the_audit_trail_goes_on_in_a_new_file() {
     let workspace = tempfile::tempdir().unwrap();
     let mut command = server(workspace.path());
     command.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
-    let (serving, says) = logged(command, workspace.path().join("log")).await;
+    let (serving, says) = Serving::logged(command, workspace.path().join("log")).await;
     let audit = workspace.path().join(".state/audit");
     let call = |id: &str| {
         let mut call = client();

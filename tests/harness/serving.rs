@@ -1,7 +1,7 @@
 //! The program, started from the command line as a server.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use super::{TOKEN, program, with_code};
+use super::{TOKEN, program, until, with_code};
 
 /// The program as a server, which has a state directory to itself.
 pub(crate) fn server(workspace: &Path) -> Command {
@@ -109,6 +109,29 @@ impl Serving {
             rest: Some(rest),
             client: super::client(),
         }
+    }
+
+    /// Starts a command line that lacks nothing but the address, whose log goes to a file. The second value waits until the log says
+    /// something.
+    pub(crate) async fn logged(mut command: Command, log: PathBuf) -> (Self, impl AsyncFn(&str)) {
+        let file = std::fs::File::create(&log).unwrap();
+        command.args(["--listen", "127.0.0.1:0"]).stderr(file);
+        let child = command.spawn().unwrap();
+        let url = until("it listens", || {
+            let said = std::fs::read_to_string(&log).unwrap();
+            let mut lines = said.lines();
+            let url = lines.find_map(|line| line.strip_prefix("listening on "))?;
+            Some(url.to_owned())
+        })
+        .await;
+        let says = async move |what: &str| {
+            until(what, || {
+                let said = std::fs::read_to_string(&log).unwrap();
+                said.contains(what).then_some(())
+            })
+            .await;
+        };
+        (Self::started(child, url), says)
     }
 
     /// A server that was started elsewhere, whose standard error goes elsewhere.

@@ -5,6 +5,8 @@ use std::process::Stdio;
 
 use reqwest::Method;
 use serde_json::json;
+use toolhost_artifacts::SCRIPT;
+use toolhost_core::{Grants, Options};
 
 use super::execute;
 use super::exposition::Exposition;
@@ -182,6 +184,57 @@ async fn they_count_what_happened() {
             "{values:?}"
         );
     }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn they_count_each_call_of_a_script_under_its_own_plugin() {
+    let grants = Grants::default().with_calls(["*"]);
+    let options = Options {
+        grants,
+        ..Options::new("script")
+    };
+    let setup = Setup::with(|builder| builder.plugin(SCRIPT, options)).await;
+    let server = Server::start(setup.host.clone()).await;
+    std::fs::write(setup.root().join("a.txt"), "a\n").unwrap();
+    let code = "
+        await Promise.all([1, 2, 3].map(() => tools.execute({ command: 'echo 12345' })));
+        await tools.read_file({ path: 'a.txt' });
+        const failed = await tools.read_file({ path: 'none' }).catch(({ kind }) => kind);
+        const refused = await tools.execute({}).catch(({ kind }) => kind);
+        const unknown = await tools.nothing().catch(({ kind }) => kind);
+        return [failed, refused, unknown];";
+    let body = json!({ "tool": "run_script", "arguments": { "code": code } });
+    let (_, reply) = server.put("chat", "1", body).await;
+    assert_eq!(
+        reply["structured"]["result"],
+        json!(["failed", "invalid_arguments", "unknown_tool"]),
+        "{reply}"
+    );
+    let metrics = scrape(&server).await;
+    for (plugin, outcome, calls) in [
+        ("script", "ok", 1.0),
+        ("shell", "ok", 3.0),
+        ("shell", "invalid_arguments", 1.0),
+        ("files", "ok", 1.0),
+        ("files", "error", 1.0),
+    ] {
+        let labels = format!("plugin=\"{plugin}\",outcome=\"{outcome}\"");
+        let counted = metrics.value(&format!("toolhost_plugin_calls_total{{{labels}}}"));
+        assert_eq!(counted, calls, "{labels}");
+    }
+    for (plugin, calls) in [("script", 1.0), ("shell", 4.0), ("files", 2.0)] {
+        for family in ["call_duration_seconds", "guest_time_seconds"] {
+            let series = format!("toolhost_plugin_{family}_count{{plugin=\"{plugin}\"}}");
+            assert_eq!(metrics.value(&series), calls, "{series}");
+        }
+    }
+    // The script and its six calls. The call of a tool that does not exist is a use of the grant that was denied.
+    assert_eq!(metrics.value("toolhost_call_duration_seconds_count"), 7.0);
+    let denied = "toolhost_plugin_denials_total{plugin=\"script\",capability=\"calls\"}";
+    assert_eq!(metrics.value(denied), 1.0);
+    let started = "toolhost_plugin_processes_started_total{plugin=\"shell\"}";
+    assert_eq!(metrics.value(started), 3.0);
     server.stop().await;
 }
 

@@ -6,8 +6,9 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::routing::post;
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use super::spans::{self, Span};
 use super::{Logged, TRACE, TRACEPARENT, execute};
 
 /// The bodies that came in, one for each batch.
@@ -29,6 +30,12 @@ impl Collector {
         endpoint
     }
 
+    /// The spans that came in.
+    fn spans(&self) -> Vec<Span> {
+        let bodies = self.0.lock().unwrap();
+        bodies.iter().flat_map(|body| spans::read(body)).collect()
+    }
+
     /// Whether these bytes came in.
     fn has(&self, bytes: &[u8]) -> bool {
         let bodies = self.0.lock().unwrap();
@@ -46,6 +53,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 fn program(endpoint: &str) -> Logged {
     Logged::start(|command| {
         command
+            .env("TOOLHOST_TOOL_MODE", "both")
             .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
             .env("OTEL_SERVICE_NAME", "name-of-this-test");
     })
@@ -95,6 +103,53 @@ async fn a_collector_gets_the_spans_of_a_call() {
     }
     assert!(!collector.has(b"echo $TRACEPARENT"));
     assert!(!collector.has(crate::harness::TOKEN.as_bytes()));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_spans_of_nested_calls_are_within_that_of_the_script() {
+    let collector = Collector::default();
+    let program = program(&collector.start().await);
+    // The second call starts when the first has ended, and the others run together.
+    let code = "
+        const print = async () => (await tools.execute({ command: 'echo $TRACEPARENT' })).output.trim();
+        return [await print(), ...await Promise.all([print(), print()])];";
+    let body = json!({ "tool": "run_script", "arguments": { "code": code } });
+    let headers = [("traceparent", TRACEPARENT)];
+    let reply: Value = loop {
+        let response = program.put("call-1", &headers, &body).await;
+        // The plugin of scripts is still being loaded.
+        if response.status() != 404 {
+            break response.json().await.unwrap();
+        }
+        tokio::task::yield_now().await;
+    };
+    let handed_on = reply["structured"]["result"].as_array();
+    let handed_on = handed_on.unwrap_or_else(|| panic!("{reply}"));
+    let log = stop(program).await;
+    let spans = collector.spans();
+    let of = |call: &str| {
+        let mut spans = spans.iter();
+        let found = spans.find(|span| {
+            span.name == "call" && span.attributes.get("call").is_some_and(|id| id == call)
+        });
+        found.unwrap_or_else(|| panic!("{call}: {spans:?}\n{log}"))
+    };
+    let outer = of("call-1");
+    assert_eq!(outer.attributes["tool"], "run_script");
+    // The span of the request is a child of the caller's.
+    let request = spans.iter().find(|span| span.id == outer.parent).unwrap();
+    let caller = &TRACEPARENT[36..52];
+    assert_eq!((&*request.name, &*request.parent), ("request", caller));
+    assert_eq!(handed_on.len(), 3);
+    for number in 1..=3 {
+        let nested = of(&format!("call-1/{number}"));
+        assert_eq!(nested.attributes["tool"], "execute");
+        assert_eq!((&*nested.trace, &nested.parent), (TRACE, &outer.id));
+        // What a command gets is the span of its own call; those that run together may start in any order.
+        let own = format!("00-{TRACE}-{}-01", nested.id);
+        let got = reply["structured"]["result"].to_string();
+        assert!(got.contains(&own), "{own}: {got}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,9 @@
 //! How clients are offered tools and scripts.
 
 use super::*;
-use toolhost_core::{Offer, ToolMode};
+use toolhost_core::{Offer, PluginSet, ToolMode};
+
+use crate::harness;
 
 async fn offering(mode: ToolMode, only: &[&str]) -> Setup {
     let offer = Offer {
@@ -38,6 +40,20 @@ async fn tools_are_offered_directly_in_scripts_or_both() {
     // What is not offered can be called.
     let listed = both.call("process_list", json!({})).await;
     assert_eq!(listed["success"], true, "{listed}");
+}
+
+#[tokio::test]
+async fn a_name_that_no_tool_has_is_logged() {
+    let setup = offering(ToolMode::Both, &["read_flie", "read_*", "unknown__*"]).await;
+    let log = harness::logged(setup.host.apply(PluginSet::default())).await;
+    let mut warned = log.lines().filter(|line| line.contains("tools_in_script"));
+    let names = |line: &str, pattern: &str| line.contains(&format!("pattern=\"{pattern}\""));
+    assert!(warned.clone().any(|line| names(line, "read_flie")), "{log}");
+    assert!(
+        warned.clone().any(|line| names(line, "unknown__*")),
+        "{log}"
+    );
+    assert!(!warned.any(|line| names(line, "read_*")), "{log}");
 }
 
 #[tokio::test]

@@ -89,16 +89,7 @@ async fn waiting_costs_no_computing_time() {
 async fn a_library_makes_tools_of_scripts() {
     let count = "/**\n * Counts the lines of a file.\n * @readonly\n * @input {\"type\": \"object\", \"properties\": {\"path\": {\"type\": \"string\"}}, \"required\": [\"path\"]}\n */\nreturn (await tools.read_file({ path: input.path })).total_lines";
     let write = "/** Promises to change nothing.\n * @readonly */\nreturn await tools.write_file({ path: 'a', content: '' })";
-    let library = json!({ "count_lines": count, "write": write }).to_string();
-    let options = Options {
-        grants: Grants::default().with_calls(["*"]),
-        settings: toolhost_core::Settings {
-            settings: [("library".to_owned(), library)].into(),
-            ..Default::default()
-        },
-        ..Options::new("script")
-    };
-    let setup = Setup::with(|builder| builder.plugin(SCRIPT, options)).await;
+    let setup = with_library(&json!({ "count_lines": count, "write": write })).await;
     std::fs::write(setup.root().join("a.txt"), "one\ntwo\n").unwrap();
     let counted = setup.call("count_lines", json!({ "path": "a.txt" })).await;
     assert_eq!(counted["result"], 2, "{counted}");
@@ -116,9 +107,9 @@ async fn a_library_that_is_wrong_does_not_load() {
     let setup = with_scripts().await;
     let library = json!({ "bad": "return 1" }).to_string();
     let options = Options {
-        settings: toolhost_core::Settings {
+        settings: Settings {
             settings: [("library".to_owned(), library)].into(),
-            ..Default::default()
+            ..Settings::default()
         },
         grants: Grants::default().with_calls(["*"]),
         ..Options::new("script")

@@ -117,6 +117,7 @@ impl Host {
     /// Calls go on meanwhile. A call under way keeps the version that it began with.
     pub async fn apply(&self, set: PluginSet) {
         self.inner.plugins.apply(set).await;
+        self.compare_offer();
     }
 
     /// Turns a plugin on or off, or loads it again.

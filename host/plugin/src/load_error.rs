@@ -36,6 +36,9 @@ pub enum LoadError {
     /// A directory that the plugin was granted cannot be used.
     #[error("grants.files.roots: {0}")]
     FileRoots(String),
+    /// The library of scripts cannot be read.
+    #[error("settings.library: {0}")]
+    Library(String),
     /// The component is too large.
     #[error("the component has {size}, the most is {limit}", size = in_bytes(*.size), limit = in_bytes(*.limit))]
     TooLarge {

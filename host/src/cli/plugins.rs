@@ -12,6 +12,7 @@ use super::given::Given;
 use crate::config::{Added, Config, name_of};
 use strum::VariantNames as _;
 use toolhost_core::{Grants, Host, Offer, PluginSet, ToolMode};
+use toolhost_state::pattern;
 
 /// Further plugins.
 #[derive(Clone, Debug, Default, Args)]
@@ -41,7 +42,8 @@ pub(super) struct Options {
         long,
         value_name = "TOOL",
         env = "TOOLHOST_TOOLS_IN_SCRIPT",
-        value_delimiter = ','
+        value_delimiter = ',',
+        value_parser = tools_in_script
     )]
     tools_in_script: Vec<String>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
@@ -53,6 +55,16 @@ pub(super) struct Options {
         value_parser = guest_memory
     )]
     guest_memory: Option<ByteSize>,
+}
+
+/// Reads a name of tools, with `*` at most at its end.
+fn tools_in_script(text: &str) -> Result<String, &'static str> {
+    match pattern::is_of_tools(text) {
+        true => Ok(text.to_owned()),
+        false => Err(
+            "it is not the name of a tool; write a name such as read_file, with * at most at its end",
+        ),
+    }
 }
 
 /// The least memory of all guests together: below it, hardly any call would begin.

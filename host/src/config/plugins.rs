@@ -246,7 +246,6 @@ impl Plugin {
             if config.has_scripts {
                 let library = self.library.as_deref().map(|path| config.resolve(path));
                 let source = scripts::source(library.as_deref(), &self.grants, &self.limits);
-                let source = source.map_err(|problem| vec![problem])?;
                 set.sources.push(PluginSource { enabled, ..source });
             }
             return Ok(());

@@ -1,13 +1,14 @@
 //! The plugin of scripts, and its library.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use super::Unusable;
 use super::named_files::named_files;
-use toolhost_core::{Grants, Options, PluginSource, SCRIPT, Settings, script};
+use toolhost_core::{Grants, Options, PluginSource, SCRIPT, script};
 use toolhost_plugin::Limits;
+use toolhost_state::trusted::{self, check_directory};
 
 /// The setting that names the directory of scripts that are tools.
 pub(super) const LIBRARY: &str = "library";
@@ -21,22 +22,10 @@ const BYTES: u64 = 64 << 10;
 /// Extensions of the files of scripts.
 const EXTENSIONS: [&str; 2] = ["js", "ts"];
 
-/// Returns the plugin of scripts, with the scripts of this directory as tools. Without a grant, it may call every tool. The error is the
-/// key of what cannot be used, and why.
+/// Returns the plugin of scripts, with the scripts of this directory as tools. Without a grant, it may call every tool.
 ///
 /// The plugin is never quarantined: a script that breaks the engine is its caller's, and says nothing about the next one.
-pub(super) fn source(
-    library: Option<&Path>,
-    grants: &Grants,
-    limits: &Limits,
-) -> Result<PluginSource, (String, String)> {
-    let mut settings = BTreeMap::new();
-    if let Some(library) = library {
-        let scripts = scripts(library);
-        let scripts = scripts.map_err(|problem| (format!("settings.{LIBRARY}"), problem))?;
-        let scripts = serde_json::to_string(&scripts).unwrap_or_default();
-        settings.insert(LIBRARY.to_owned(), scripts);
-    }
+pub(super) fn source(library: Option<&Path>, grants: &Grants, limits: &Limits) -> PluginSource {
     let grants = match grants.calls() {
         true => grants.clone(),
         false => Grants::default().with_calls(["*"]),
@@ -47,13 +36,24 @@ pub(super) fn source(
             traps: 0,
             ..limits.clone()
         },
-        settings: Settings {
-            settings,
-            ..Settings::default()
-        },
         ..Options::new(SCRIPT)
     };
-    Ok(script(options))
+    PluginSource {
+        library: library.map(read),
+        ..script(options)
+    }
+}
+
+/// Returns the scripts in a directory as a JSON object, by the names of their tools.
+fn read(directory: &Path) -> Result<String, String> {
+    let scripts = scripts(directory)?;
+    serde_json::to_string(&scripts).map_err(|error| error.to_string())
+}
+
+/// Returns why a library cannot be read: the plugin, the key and the problem.
+pub(super) fn problem(directory: &Path) -> Option<Unusable> {
+    let problem = read(directory).err()?;
+    Some((SCRIPT.to_owned(), format!("settings.{LIBRARY}"), problem))
 }
 
 /// Returns the directory of a library and its files, to be watched.
@@ -66,6 +66,7 @@ pub(super) fn paths(library: PathBuf) -> Vec<PathBuf> {
 /// Returns the scripts in a directory, by the names of their tools.
 fn scripts(directory: &Path) -> Result<BTreeMap<String, String>, String> {
     let shown = directory.display();
+    check_directory(directory).map_err(|error| format!("the library cannot be used: {error}"))?;
     let unreadable = |error| format!("the directory {shown} cannot be read: {error}");
     let files = named_files(directory, &EXTENSIONS).map_err(unreadable)?;
     if files.len() > SCRIPTS {
@@ -87,7 +88,8 @@ fn scripts(directory: &Path) -> Result<BTreeMap<String, String>, String> {
 fn text(path: &Path) -> Result<String, String> {
     let shown = path.display();
     let mut text = String::new();
-    let read = File::open(path).and_then(|file| file.take(BYTES + 1).read_to_string(&mut text));
+    let file = trusted::open(path).map_err(|error| format!("a script cannot be used: {error}"))?;
+    let read = file.take(BYTES + 1).read_to_string(&mut text);
     read.map_err(|error| format!("{shown} cannot be read: {error}"))?;
     match text.len() as u64 > BYTES {
         true => Err(format!("{shown} is longer than {} KiB", BYTES >> 10)),

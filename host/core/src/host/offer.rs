@@ -63,6 +63,21 @@ impl Offer {
 }
 
 impl Host {
+    /// Logs the names and patterns of tools that are offered only in scripts, if no tool has such a name now.
+    pub(super) fn compare_offer(&self) {
+        let offer = &self.inner.offer;
+        if offer.mode != ToolMode::Both {
+            return;
+        }
+        let table = self.inner.plugins.table();
+        for pattern in &offer.only_in_scripts {
+            let mut tools = table.tools.iter();
+            if !tools.any(|tool| pattern::matches(pattern, &tool.name)) {
+                tracing::warn!(pattern, "tools_in_script names a tool that there is not");
+            }
+        }
+    }
+
     /// Returns the tools that this actor is offered, as they are at this moment. If it may use no tool that calls others, it is offered
     /// all of its tools directly. In the description of a tool that calls others, `{{tools}}` becomes the declarations of those.
     pub fn offered(&self, actor: &Actor) -> Vec<Definition> {

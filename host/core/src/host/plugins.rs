@@ -369,8 +369,10 @@ impl Plugins {
             }
             None => Arc::clone(&self.workspace),
         };
-        let plugin = Plugin::load_shared(&self.engine, content?, options.clone()).await?;
-        self.audit.record("plugin", plugin.header(options));
+        let (component, library) = content?;
+        let options = source::with_library(options, library);
+        let plugin = Plugin::load_shared(&self.engine, component, options.clone()).await?;
+        self.audit.record("plugin", plugin.header(&options));
         let roots = roots.map(Arc::from);
         Ok((plugin, Granted { of_default, roots }))
     }

@@ -9,6 +9,9 @@ use tokio::io::AsyncReadExt;
 use toolhost_plugin::{Limits, LoadError, Options};
 use toolhost_state::trusted::{self, UntrustedError};
 
+/// The setting of the plugin of scripts whose value is its library.
+const LIBRARY: &str = "library";
+
 /// A plugin that should be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PluginSource {
@@ -16,6 +19,9 @@ pub struct PluginSource {
     pub component: Component,
     /// Its name, and how it is loaded.
     pub options: Options,
+    /// The value of its setting `library`: content like the component, which changes while the options stay. `Err`: the reason why it
+    /// cannot be read.
+    pub library: Option<Result<String, String>>,
     /// Whether its tools are offered; if not, it is not loaded either.
     pub enabled: bool,
 }
@@ -65,16 +71,31 @@ impl std::fmt::Debug for Component {
     }
 }
 
-/// The content of a component at one moment, or the reason why it cannot be read.
-pub(super) type Content = Result<Bytes, LoadError>;
+/// The content of a component and of its library at one moment, or the reason why one of them cannot be read.
+pub(super) type Content = Result<(Bytes, Option<String>), LoadError>;
 
 /// The mark by which two contents are compared: the hash, or the error of the read.
 pub(super) type Mark = Result<blake3::Hash, String>;
 
 /// Returns the mark of a content.
 pub(super) fn mark(content: &Content) -> Mark {
-    let bytes = content.as_ref().map_err(ToString::to_string);
-    bytes.map(|bytes| blake3::hash(bytes))
+    let (bytes, library) = content.as_ref().map_err(ToString::to_string)?;
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(bytes);
+    hasher.update(library.as_deref().unwrap_or_default().as_bytes());
+    Ok(hasher.finalize())
+}
+
+/// Returns the options with which a content is loaded.
+pub(super) fn with_library(options: &Options, library: Option<String>) -> Options {
+    let mut options = options.clone();
+    if let Some(library) = library {
+        options
+            .settings
+            .settings
+            .insert(LIBRARY.to_owned(), library);
+    }
+    options
 }
 
 impl PluginSource {
@@ -83,6 +104,7 @@ impl PluginSource {
         Self {
             component: Component::Bytes(component.into()),
             options,
+            library: None,
             enabled: true,
         }
     }
@@ -92,20 +114,24 @@ impl PluginSource {
         Self {
             component: Component::File(path.into()),
             options,
+            library: None,
             enabled: true,
         }
     }
 
-    /// Reads the component, unless it is too large.
+    /// Reads the component, unless it is too large, and the library.
     pub(super) async fn read(&self) -> Content {
-        match &self.component {
-            Component::Bytes(bytes) => Ok(bytes.clone()),
-            Component::File(path) => read(path.clone(), self.options.limits.component).await,
-        }
+        let library = self.library.clone().transpose();
+        let library = library.map_err(LoadError::Library)?;
+        let bytes = match &self.component {
+            Component::Bytes(bytes) => bytes.clone(),
+            Component::File(path) => read(path.clone(), self.options.limits.component).await?,
+        };
+        Ok((bytes, library))
     }
 }
 
-async fn read(path: PathBuf, limit: usize) -> Content {
+async fn read(path: PathBuf, limit: usize) -> Result<Bytes, LoadError> {
     let unreadable = |source| LoadError::Unreadable {
         path: path.clone(),
         source,

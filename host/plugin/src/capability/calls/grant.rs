@@ -25,7 +25,7 @@ pub(super) fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>)
     };
     let (mut patterns, mut problems) = (Vec::new(), Vec::new());
     for (index, text) in texts.into_iter().enumerate() {
-        match is_pattern(&text) {
+        match pattern::is_of_tools(&text) {
             true => patterns.push(text),
             false => problems.push(InvalidGrant {
                 part: format!("[{index}]"),
@@ -37,12 +37,6 @@ pub(super) fn read(value: GrantValue) -> (Option<GrantValue>, Vec<InvalidGrant>)
     }
     let granted = (!patterns.is_empty()).then_some(GrantValue::List(patterns));
     (granted, problems)
-}
-
-fn is_pattern(text: &str) -> bool {
-    let name = text.strip_suffix('*').unwrap_or(text);
-    let is_part = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-    !text.is_empty() && text.len() <= 64 && name.bytes().all(is_part)
 }
 
 #[cfg(test)]
