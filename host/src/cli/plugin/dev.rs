@@ -4,10 +4,9 @@ mod calls;
 mod sources;
 mod work;
 
-use std::time::Duration;
-
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Command, FromArgMatches};
 use tokio::sync::mpsc;
