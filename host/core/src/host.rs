@@ -185,6 +185,8 @@ impl Host {
         let settled = self.settle_workspace(&mut request).await;
         let refused = |error: &CallError| self.inner.metrics.call_refused(error.reason());
         settled.map_err(CallError::from).inspect_err(refused)?;
+        let workspaces = &self.inner.workspaces;
+        workspaces.open_before_calls(&request.chat).await;
         let request = Arc::new(request);
         // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
         // since.

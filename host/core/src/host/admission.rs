@@ -49,7 +49,8 @@ impl Host {
             Place::Default => None,
         };
         let read_only = route.read_only;
-        let are_starts_recorded = place.remembers_starts();
+        // The record of an interrupted call says that its workspace does, which may not be open here yet.
+        let are_starts_recorded = is_resumed || place.remembers_starts();
         let resumable = plugin.is_resumable(are_starts_recorded) && request.id.outer().is_none();
         let nested = plugin.makes_calls().then(|| OfCall::of(self, &request));
         let execution = async move {

@@ -88,7 +88,10 @@ impl Execution {
         let outcome = match ending {
             Ending::Stored => outcome,
             // Other hosts answer repeats with what is stored, so the callers here hear the same.
-            Ending::TakenOver(call) => self.taken_over(*call).await,
+            Ending::TakenOver(call) => {
+                let (ended, _) = self.ended(&outcome);
+                self.taken_over(*call, outcome, ended).await
+            }
         };
         let running = shared.calls.lock().running.remove(&self.key());
         if running.is_some_and(|running| running.tombstone) && !is_tombstone {
@@ -102,21 +105,46 @@ impl Execution {
         self.teller.send_replace(Some(Ok(outcome)));
     }
 
-    /// Returns the outcome of a call that another host took over while it ran here.
-    async fn taken_over(&self, call: Call) -> Arc<Outcome> {
+    /// Returns the outcome of a call that another host took over while it ran here, and ended here as `ended` says. If the call may run
+    /// again, this is such a run, and its end is stored.
+    async fn taken_over(
+        &self,
+        mut call: Call,
+        outcome: Arc<Outcome>,
+        ended: EndedCall,
+    ) -> Arc<Outcome> {
         let Request { chat, id, tool, .. } = &*self.request;
-        let call = match call.is_elsewhere {
-            // The other host is about to.
-            true => self.settled().await.ok().flatten().unwrap_or(call),
-            false => call,
-        };
-        tracing::warn!(%chat, call = %id, "a call ended after this host had lost its lease: its outcome is not stored");
-        match Past::of(call) {
-            Past::Ended {
-                outcome: Some(outcome),
-                ..
-            } => outcome,
-            _ => Arc::new(lost(id, tool)),
+        let keeper = &self.shared.keeper;
+        loop {
+            if call.is_elsewhere {
+                // The other host is about to end it, or somebody waits there and it runs again.
+                match self.settled().await {
+                    Ok(Some(settled)) => call = settled,
+                    Ok(None) | Err(_) => return Arc::new(lost(id, tool)),
+                }
+            }
+            let past = Past::of(call);
+            if past.interrupted(&Digests::of(&self.request)).is_none() {
+                tracing::warn!(%chat, call = %id, "a call ended after this host had lost its lease: its outcome is not stored");
+                return match past {
+                    Past::Ended {
+                        outcome: Some(outcome),
+                        ..
+                    } => outcome,
+                    _ => Arc::new(lost(id, tool)),
+                };
+            }
+            match keeper.resume(self.call()).await {
+                Ok(Begun::New) => match keeper.end(ended.clone(), None).await {
+                    Ending::Stored => return outcome,
+                    Ending::TakenOver(next) => call = *next,
+                },
+                Ok(_) => match self.settled().await {
+                    Ok(Some(settled)) => call = settled,
+                    Ok(None) | Err(_) => return Arc::new(lost(id, tool)),
+                },
+                Err(_) => return Arc::new(lost(id, tool)),
+            }
         }
     }
 

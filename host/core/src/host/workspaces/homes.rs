@@ -1,6 +1,7 @@
 //! Workspaces and chats that other hosts of the store know first.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
@@ -8,10 +9,13 @@ use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Home, StoreError, StoredWorkspace};
 
 use super::entry::Entry;
-use super::{Workspaces, unrecorded};
+use super::{Place, Workspaces, unrecorded};
 
 /// How many chats are remembered that run here.
 const MOST_SETTLED: usize = 100_000;
+
+/// The longest wait for the workspace of an agent before a call begins.
+const OPENING: Duration = Duration::from_secs(5);
 
 impl Workspaces {
     /// Finds out where the calls of a chat run, which another host may know. Stores that they run here, in the default workspace, if they
@@ -61,6 +65,24 @@ impl Workspaces {
                 let learnt = self.learn_chat(chat).await;
                 learnt.map(drop).map_err(|error| unrecorded(&error))
             }
+        }
+    }
+
+    /// Opens the workspace of an agent that the chat belongs to, if it is not open and could be opened the last time. Then the record of a
+    /// call can say that another host may run it again. If that takes long, the call opens it.
+    pub(in crate::host) async fn open_before_calls(self: &Arc<Self>, chat: &ChatId) {
+        if !self.store.is_shared() {
+            return;
+        }
+        let Some(entry) = self.named(chat) else {
+            return;
+        };
+        if !entry.is_elsewhere() || entry.open().is_some() || entry.has_problem() {
+            return;
+        }
+        if let Ok(used) = entry.enter() {
+            let place = Place::Named(used);
+            _ = tokio::time::timeout(OPENING, self.opened(&place)).await;
         }
     }
 
