@@ -57,17 +57,19 @@ impl Shared {
     }
 
     async fn begin_with(&self, call: &NewCall, statement: &'static str) -> Result<Begun, Fault> {
+        let turn = self.beginnings.turn(key(call)).await;
         let begun = match self.begin_at(self.lease.host(), call, statement).await {
-            (lost, Err(Fault::NoLease)) => {
-                self.renew(lost).await?;
-                self.begin_at(self.lease.host(), call, statement).await.1?
-            }
-            (_, begun) => begun?,
+            (lost, Err(Fault::NoLease)) => match self.renew(lost).await {
+                Ok(()) => self.begin_at(self.lease.host(), call, statement).await.1,
+                Err(fault) => Err(fault),
+            },
+            (_, begun) => begun,
         };
-        if begun == Begun::New {
+        if let Ok(Begun::New) = begun {
             self.running.lock().insert(key(call));
         }
-        Ok(begun)
+        turn.end(begun.as_ref().is_err_and(Fault::is_unreachable));
+        begun
     }
 
     async fn begin_at(
@@ -136,7 +138,7 @@ impl Shared {
     }
 
     /// Returns whether a call that is stored as running here has not begun: the database stored its beginning, and the connection was lost
-    /// before the answer.
+    /// before the answer. The caller has the turn at the call.
     fn is_unheard(&self, row: &CallRow) -> bool {
         let call = &row.call;
         let (Some(chat), Some(id)) = (&call.chat, &call.call) else {
@@ -146,6 +148,15 @@ impl Shared {
             && !call.is_elsewhere
             && !row.taken
             && !self.running.lock().contains(&(chat.clone(), id.clone()))
+    }
+
+    /// Returns whether a call has not begun, and is not about to: see [`Shared::is_unheard`].
+    fn is_left(&self, row: &CallRow) -> bool {
+        let call = &row.call;
+        let (Some(chat), Some(id)) = (&call.chat, &call.call) else {
+            return false;
+        };
+        !self.beginnings.is_under_way(&(chat.clone(), id.clone())) && self.is_unheard(row)
     }
 
     /// Stores the end of a call, and the call itself if its beginning is not stored. A host that has lost its lease takes another one
@@ -259,7 +270,7 @@ impl Shared {
     pub(crate) async fn call(&self, chat: &ChatId, call: &CallId) -> Result<Option<Call>, Fault> {
         let host = self.lease.host();
         let known = run!(self.database, connection => find(connection, host, chat.as_str(), call.as_str()).await)?;
-        let known = known.filter(|known| !self.is_unheard(known));
+        let known = known.filter(|known| !self.is_left(known));
         Ok(known.map(|known| known.call))
     }
 
@@ -305,7 +316,7 @@ impl Shared {
             let rows = rows.iter().map(|row| CallRow::read(row, host));
             rows.collect::<Result<Vec<_>, _>>()
         })?;
-        let rows = rows.into_iter().filter(|row| !self.is_unheard(row));
+        let rows = rows.into_iter().filter(|row| !self.is_left(row));
         let calls = rows.filter_map(|row| {
             let (of, number) = row.call.call.as_ref()?.outer()?;
             let record = match row.call.state {

@@ -19,6 +19,8 @@ pub struct Config {
     pub connections: usize,
     /// How long the lease of a host lasts without a heartbeat; 10 s by default. After that, others take its calls over.
     pub lease: Duration,
+    /// The time between two heartbeats; a fifth of the lease by default.
+    pub beat: Option<Duration>,
     /// How long an operation waits for the database before it fails; 10 s by default.
     pub patience: Duration,
     /// The state directory of this host, by which its next run is known: that run takes over at once what this one leaves. By default, there
@@ -39,6 +41,7 @@ impl Config {
             tls,
             connections: 16,
             lease: Duration::from_secs(10),
+            beat: None,
             patience: Duration::from_secs(10),
             machine: Uuid::now_v7(),
             name: String::new(),
@@ -61,7 +64,8 @@ impl Config {
         if parsed.get_tcp_user_timeout().is_none() {
             parsed.tcp_user_timeout(self.patience);
         }
-        parsed.keepalives_idle(self.patience);
+        // The kernel counts this one in seconds.
+        parsed.keepalives_idle(self.patience.max(Duration::from_secs(1)));
         Ok(parsed)
     }
 }

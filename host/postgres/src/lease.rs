@@ -28,6 +28,7 @@ pub(crate) struct Lease {
     name: String,
     address: Option<String>,
     lasts: Duration,
+    beat: Duration,
     /// Held while another lease is taken.
     renewing: tokio::sync::Mutex<()>,
     is_reachable: AtomicBool,
@@ -71,6 +72,7 @@ impl Lease {
             name: config.name.clone(),
             address: config.address.clone(),
             lasts: config.lease,
+            beat: config.beat.unwrap_or(config.lease / BEATS),
             renewing: tokio::sync::Mutex::default(),
             is_reachable: AtomicBool::new(true),
             is_closed: AtomicBool::new(false),
@@ -144,7 +146,7 @@ impl Lease {
 /// Prolongs the lease of a host for as long as the store is open.
 pub(crate) async fn beat(shared: Arc<Shared>) {
     let lease = &shared.lease;
-    let mut beats = tokio::time::interval(lease.lasts / BEATS);
+    let mut beats = tokio::time::interval(lease.beat);
     beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         beats.tick().await;
@@ -155,6 +157,7 @@ pub(crate) async fn beat(shared: Arc<Shared>) {
         match lease.prolong(&shared.database, host).await {
             Ok((true, is_interrupted)) => {
                 shared.found();
+                shared.withdraw_unsure().await;
                 if is_interrupted {
                     shared.tell(News::Interrupted);
                 }

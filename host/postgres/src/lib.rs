@@ -4,6 +4,7 @@
 //! lease, by the clock of the database alone. A call names the host that runs it. When the lease of a host has run out, another host takes
 //! its calls over, and then the first one can no longer end them: it has to take a new lease, under another id.
 
+mod beginnings;
 mod call_row;
 mod calls;
 mod cancel;
@@ -32,6 +33,7 @@ use tokio::task::JoinSet;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{News, StoreError};
 
+use beginnings::Beginnings;
 pub use config::Config;
 use database::{Database, transact};
 use lease::Lease;
@@ -56,6 +58,7 @@ pub struct Postgres {
 struct Shared {
     database: Database,
     lease: Lease,
+    beginnings: Beginnings,
     /// The calls that began here and have no end yet.
     running: Mutex<HashSet<Key>>,
     /// The calls of other hosts whose ends somebody here waits for.
@@ -86,6 +89,7 @@ impl Postgres {
         let shared = Arc::new(Shared {
             database,
             lease,
+            beginnings: Beginnings::default(),
             running: Mutex::default(),
             awaited: Mutex::default(),
             touched: Mutex::default(),

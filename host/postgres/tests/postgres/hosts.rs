@@ -17,7 +17,7 @@ use crate::values::{call, cancellation, ended};
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-fn config(url: &str) -> Config {
+pub(crate) fn config(url: &str) -> Config {
     let tls = rustls::ClientConfig::builder_with_provider(Arc::new(
         rustls::crypto::ring::default_provider(),
     ));
@@ -31,7 +31,7 @@ fn config(url: &str) -> Config {
     }
 }
 
-async fn open(url: &str) -> Postgres {
+pub(crate) async fn open(url: &str) -> Postgres {
     Postgres::open(config(url)).await.unwrap()
 }
 

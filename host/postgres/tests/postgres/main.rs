@@ -29,3 +29,4 @@ mod workspaces;
 mod hosts;
 #[path = "../../../../tests/harness/postgres.rs"]
 mod server;
+mod unanswered;
