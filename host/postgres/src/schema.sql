@@ -19,6 +19,8 @@ CREATE TABLE toolhost.chats (
     owner text NOT NULL,
     -- The machine in whose default workspace its calls run; NULL if they run elsewhere, or none has run.
     home uuid,
+    -- When it became known.
+    since timestamptz NOT NULL DEFAULT clock_timestamp(),
     -- When it was ended, in milliseconds since 1970.
     ended bigint
 );

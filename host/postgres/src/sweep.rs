@@ -114,12 +114,14 @@ impl Shared {
         self.until_done(DROP, &[&chat, &last, &keep, &ROWS]).await
     }
 
-    /// Forgets ids whose outcome was dropped longer ago than this, in seconds, and chats without calls. Returns how many ids.
+    /// Forgets ids whose outcome was dropped longer ago than this, in seconds, and chats without calls. Returns how many ids. A chat that
+    /// became known lately may be about to get its first call at the host that is its home.
     async fn drop_ids(&self, tombstone: f64) -> Result<u64, Fault> {
         const DROP: &str = "DELETE FROM toolhost.calls WHERE (chat, call) IN (SELECT chat, call FROM toolhost.calls WHERE gone IS NOT NULL \
              AND gone <= clock_timestamp() - make_interval(secs => $2) ORDER BY gone LIMIT $3) AND gone IS NOT NULL AND toolhost.has_lease($1)";
         const EMPTY: &str = "DELETE FROM toolhost.chats h WHERE toolhost.has_lease($1) AND chat IN (SELECT chat FROM toolhost.chats e \
-             WHERE NOT EXISTS (SELECT FROM toolhost.calls c WHERE c.chat = e.chat) LIMIT $2)";
+             WHERE e.since < clock_timestamp() - make_interval(hours => 1) \
+             AND NOT EXISTS (SELECT FROM toolhost.calls c WHERE c.chat = e.chat) LIMIT $2)";
         let dropped = self.until_done(DROP, &[&tombstone, &ROWS]).await?;
         if dropped > 0 {
             self.until_done(EMPTY, &[&ROWS]).await?;

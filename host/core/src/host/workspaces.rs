@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use toolhost_call::call::WorkspaceError;
 use toolhost_call::metrics::{Levels, MOST_WORKSPACES as MOST_WORKSPACES_SHOWN};
 use toolhost_state::id::ChatId;
@@ -53,7 +54,7 @@ pub(super) struct Workspaces {
     /// Whether the default workspace is on this machine, so that its chats run at no other host.
     is_local: bool,
     /// Chats that run in the default workspace of this host, as far as the store was asked.
-    settled: Mutex<HashSet<ChatId>>,
+    settled: Mutex<HashMap<ChatId, Instant>>,
     /// Held while a workspace is made, changed or removed.
     changing: tokio::sync::Mutex<()>,
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
@@ -13,6 +14,9 @@ use super::{Place, Workspaces, unrecorded};
 
 /// How many chats are remembered that run here.
 const MOST_SETTLED: usize = 100_000;
+
+/// For how long they are. The store forgets where a chat runs only long after its last call.
+const SETTLED: Duration = Duration::from_secs(600);
 
 /// The longest wait for the workspace of an agent before a call begins.
 const OPENING: Duration = Duration::from_secs(5);
@@ -32,7 +36,7 @@ impl Workspaces {
     ) -> Result<(), WorkspaceError> {
         if !self.store.is_shared()
             || self.table.lock().chats.contains_key(chat)
-            || self.settled.lock().contains(chat)
+            || self.is_settled(chat)
         {
             return Ok(());
         }
@@ -53,7 +57,7 @@ impl Workspaces {
                 if settled.len() >= MOST_SETTLED {
                     settled.clear();
                 }
-                settled.insert(chat.clone());
+                settled.insert(chat.clone(), Instant::now());
                 Ok(())
             }
             Home::Elsewhere { host, address } => Err(WorkspaceError::OtherHost {
@@ -66,6 +70,11 @@ impl Workspaces {
                 learnt.map(drop).map_err(|error| unrecorded(&error))
             }
         }
+    }
+
+    fn is_settled(&self, chat: &ChatId) -> bool {
+        let settled = self.settled.lock();
+        settled.get(chat).is_some_and(|at| at.elapsed() < SETTLED)
     }
 
     /// Opens the workspace of an agent that the chat belongs to, if it is not open and could be opened the last time. Then the record of a
