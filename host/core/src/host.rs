@@ -38,6 +38,7 @@ use toolhost_call::tool::Definition;
 use toolhost_local::Local;
 use toolhost_plugin::Cause;
 use toolhost_state::id::{CallId, ChatId};
+use toolhost_store::LocalStore;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
@@ -64,6 +65,8 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     ledger: Ledger,
+    /// What belongs to this host alone.
+    records: Arc<dyn LocalStore>,
     /// All workspaces, for callers that do not know that of a chat.
     workspace: Arc<dyn Workspace>,
     workspaces: Arc<Workspaces>,

@@ -69,7 +69,7 @@ pub struct Problem {
     /// The seconds after which a retry is worthwhile.
     retry_after: Option<u64>,
     /// The URL of the host that has what the request asks for.
-    host: Option<String>,
+    host: Option<Box<str>>,
 }
 
 impl Problem {
@@ -234,7 +234,7 @@ impl From<WorkspaceError> for Problem {
         };
         let mut problem = Self::new(kind, error.to_string());
         if let WorkspaceError::OtherHost { address, .. } = error {
-            problem.host = address;
+            problem.host = address.map(Into::into);
         }
         match kind {
             Kind::BUSY | Kind::UNRECORDED => problem.retry_after(1),

@@ -9,8 +9,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Session,
-    SharedCounts, Store, StoreError, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, SharedCounts,
+    Store, StoreError, StoredWorkspace, Swept, Workspaces,
 };
 
 use crate::error::Fault;
@@ -141,24 +141,6 @@ impl Store for Postgres {
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
         self.change("forget calls", async move |shared| {
             shared.sweep(&limits).await
-        })
-    }
-
-    fn put_session(&self, session: Session) -> Answer<'_, ()> {
-        self.change("store a session", async move |shared| {
-            shared.put_session(&session).await
-        })
-    }
-
-    fn remove_session(&self, id: String) -> Answer<'_, ()> {
-        self.change("forget a session", async move |shared| {
-            shared.remove_session(&id).await
-        })
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<Session>> {
-        self.read("list sessions", async |shared: Arc<Shared>| {
-            shared.sessions().await
         })
     }
 

@@ -1,11 +1,11 @@
-//! Sessions, workspaces, and the chats that belong to them.
+//! Workspaces, and the chats that belong to them.
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::{Binding, Home, Session, StoredWorkspace, Workspaces};
+use toolhost_store::{Binding, Home, StoredWorkspace, Workspaces};
 use uuid::Uuid;
 
 use crate::Shared;
@@ -34,56 +34,6 @@ impl Shared {
                 transaction.query(TELL, &[&CHANNEL, message]).await?;
             }
             Ok(())
-        })
-    }
-
-    /// Stores a session, or replaces it.
-    pub(crate) async fn put_session(&self, session: &Session) -> Result<(), Fault> {
-        const PUT: &str = "INSERT INTO toolhost.sessions SELECT $2, $3, $4, $5, $6, $7, $8, $9, $10 WHERE toolhost.has_lease($1) \
-             ON CONFLICT (id) DO UPDATE SET chat = $3, named = $4, principal = $5, token = $6, revision = $7, client = $8, created = $9, \
-             used = $10";
-        let (created, used) = (to_time(session.created_ms), to_time(session.used_ms));
-        let values: [&(dyn ToSql + Sync); 9] = [
-            &session.id,
-            &session.chat.as_str(),
-            &session.is_named,
-            &session.principal,
-            &session.token,
-            &session.revision,
-            &session.client,
-            &created,
-            &used,
-        ];
-        self.change(PUT, &values, None).await
-    }
-
-    /// Forgets a session.
-    pub(crate) async fn remove_session(&self, id: &str) -> Result<(), Fault> {
-        const REMOVE: &str =
-            "DELETE FROM toolhost.sessions WHERE id = $2 AND toolhost.has_lease($1)";
-        self.change(REMOVE, &[&id], None).await
-    }
-
-    /// Returns all sessions.
-    pub(crate) async fn sessions(&self) -> Result<Vec<Session>, Fault> {
-        const ALL: &str = "SELECT id, chat, named, principal, token, revision, client, created, used FROM toolhost.sessions ORDER BY id";
-        run!(self.database, connection => {
-            let rows = connection.query(ALL, &[]).await?;
-            let rows = rows.iter().map(|row| {
-                let chat: String = row.try_get(1)?;
-                Ok(Session {
-                    id: row.try_get(0)?,
-                    chat: chat.parse().map_err(|_| Fault::Odd("a chat id that is none"))?,
-                    is_named: row.try_get(2)?,
-                    principal: row.try_get(3)?,
-                    token: row.try_get(4)?,
-                    revision: row.try_get(5)?,
-                    client: row.try_get(6)?,
-                    created_ms: time(row.try_get(7)?),
-                    used_ms: time(row.try_get(8)?),
-                })
-            });
-            rows.collect()
         })
     }
 
@@ -250,7 +200,7 @@ async fn bound(transaction: &Transaction<'_>, chat: &str) -> Result<Option<Strin
     Ok(bound.map(|row| row.try_get(0)).transpose()?)
 }
 
-fn name(text: String) -> Result<WorkspaceName, Fault> {
+fn name(text: &str) -> Result<WorkspaceName, Fault> {
     text.parse()
         .map_err(|_| Fault::Odd("a name of a workspace that is none"))
 }

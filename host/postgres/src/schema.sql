@@ -60,18 +60,6 @@ CREATE INDEX calls_gone ON toolhost.calls (gone, number) WHERE gone IS NOT NULL;
 CREATE INDEX calls_running ON toolhost.calls (chat) WHERE state = 0;
 CREATE INDEX calls_tombstones ON toolhost.calls (chat) WHERE state = 5;
 
-CREATE TABLE toolhost.sessions (
-    id text COLLATE "C" PRIMARY KEY,
-    chat text NOT NULL,
-    named boolean NOT NULL,
-    principal text NOT NULL,
-    token bytea NOT NULL,
-    revision text NOT NULL,
-    client text NOT NULL,
-    created bigint NOT NULL,
-    used bigint NOT NULL
-);
-
 CREATE TABLE toolhost.workspaces (
     name text COLLATE "C" PRIMARY KEY,
     spec text NOT NULL,

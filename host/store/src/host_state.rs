@@ -93,12 +93,12 @@ impl HostState {
         }
     }
 
-    /// Returns the store of calls, chats, sessions and workspaces.
+    /// Returns the store of calls, chats and workspaces.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
 
-    /// Returns the store of the processes and temporary files of this machine.
+    /// Returns the store of the processes, temporary files and sessions of this machine.
     pub fn local(&self) -> &Arc<dyn LocalStore> {
         &self.local
     }

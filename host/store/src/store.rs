@@ -16,7 +16,7 @@ use crate::{
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
-/// Calls, chats, sessions and workspaces, which outlive a host. When the future of a change is ready, the change is as durable as the store promises.
+/// Calls, chats and workspaces, which outlive a host. When the future of a change is ready, the change is as durable as the store promises.
 pub trait Store: std::fmt::Debug + Send + Sync {
     /// Stores the beginning of a call, unless the id was seen before. The check and the write are atomic. The call may run only after
     /// [`Begun::New`].
@@ -67,15 +67,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// that of its token.
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept>;
 
-    /// Stores a session, or replaces it.
-    fn put_session(&self, session: Session) -> Answer<'_, ()>;
-
-    /// Forgets a session.
-    fn remove_session(&self, id: String) -> Answer<'_, ()>;
-
-    /// Returns all sessions. Damaged records are no error: they are left out.
-    fn sessions(&self) -> Answer<'_, Vec<Session>>;
-
     /// Stores a workspace, or replaces it.
     fn put_workspace(&self, workspace: StoredWorkspace) -> Answer<'_, ()>;
 
@@ -125,7 +116,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// The processes and temporary files of one machine, which outlive a host. When the future of a change is ready, the change is as durable as
+/// The processes and temporary files of one machine, and the sessions of its clients, which outlive a host. When the future of a change is ready, the change is as durable as
 /// the store promises.
 pub trait LocalStore: std::fmt::Debug + Send + Sync {
     /// Stores a process that is about to start.
@@ -148,6 +139,15 @@ pub trait LocalStore: std::fmt::Debug + Send + Sync {
 
     /// Returns the temporary files that may exist.
     fn temporaries(&self) -> Answer<'_, Vec<PathBuf>>;
+
+    /// Stores a session, or replaces it.
+    fn put_session(&self, session: Session) -> Answer<'_, ()>;
+
+    /// Forgets a session.
+    fn remove_session(&self, id: String) -> Answer<'_, ()>;
+
+    /// Returns all sessions. Damaged records are no error: they are left out.
+    fn sessions(&self) -> Answer<'_, Vec<Session>>;
 
     /// Returns whether records of processes may be missing, because the store met damage or is the successor of a damaged one.
     fn may_lack_processes(&self) -> bool;

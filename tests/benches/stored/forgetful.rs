@@ -38,13 +38,10 @@ impl Store for Forgetful {
         chats(ChatQuery) -> ChatPage = ChatPage::default();
         end_chat(ChatId) -> () = ();
         sweep(Limits) -> Swept = Swept::default();
-        put_session(Session) -> () = ();
-        remove_session(String) -> () = ();
         put_workspace(StoredWorkspace) -> () = ();
         remove_workspace(WorkspaceName) -> () = ();
         bind(Binding) -> WorkspaceName = WorkspaceName::of_default();
         workspaces() -> Workspaces = Workspaces::default();
-        sessions() -> Vec<Session> = Vec::new();
     }
 
     fn counts(&self) -> Counts {
@@ -54,6 +51,9 @@ impl Store for Forgetful {
 
 impl LocalStore for Forgetful {
     answers! {
+        put_session(Session) -> () = ();
+        remove_session(String) -> () = ();
+        sessions() -> Vec<Session> = Vec::new();
         add_process(Process) -> () = ();
         update_processes(Vec<Process>) -> () = ();
         forget_processes(Vec<String>) -> () = ();

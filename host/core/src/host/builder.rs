@@ -376,6 +376,7 @@ impl Builder {
             counted: parking_lot::Mutex::default(),
             files_grant: file_access,
             ledger,
+            records: Arc::clone(state.local()),
             events,
             _subscribers: subscribers,
             max_wait: self.max_wait,

@@ -1,4 +1,5 @@
-//! The sessions of a server, which the store of the host keeps beyond the end of the server.
+//! The sessions of a server, which the host keeps beyond the end of the server, also where it shares its chats with other hosts: a session
+//! goes on at its host.
 
 use toolhost_store::{Answer, Session};
 
@@ -11,7 +12,7 @@ impl Host {
     ///
     /// If the store cannot be read.
     pub fn stored_sessions(&self) -> Answer<'_, Vec<Session>> {
-        self.inner.ledger.store().sessions()
+        self.inner.records.sessions()
     }
 
     /// Stores a session, or replaces it.
@@ -20,7 +21,7 @@ impl Host {
     ///
     /// If the store cannot be written.
     pub fn store_session(&self, session: Session) -> Answer<'_, ()> {
-        self.inner.ledger.store().put_session(session)
+        self.inner.records.put_session(session)
     }
 
     /// Removes a session from the store.
@@ -29,6 +30,6 @@ impl Host {
     ///
     /// If the store cannot be written.
     pub fn forget_session(&self, id: String) -> Answer<'_, ()> {
-        self.inner.ledger.store().remove_session(id)
+        self.inner.records.remove_session(id)
     }
 }

@@ -75,7 +75,7 @@ impl Grants {
             super::processes::NAME => are_starts_recorded,
             _ => false,
         };
-        let is_only = !self.granted.is_empty() && self.granted.keys().all(|key| is_recorded(&key));
+        let is_only = !self.granted.is_empty() && self.granted.keys().all(is_recorded);
         is_only && self.preopens.iter().all(|preopen| !preopen.write)
     }
 }

@@ -170,8 +170,6 @@ async fn a_host_without_its_lease_writes_nothing() {
     let no_lease = |error: StoreError| matches!(error, StoreError::NoLease);
     let cancelled = one.cancel(cancellation("c", "4", None)).await;
     assert!(no_lease(cancelled.unwrap_err()));
-    let session = crate::values::session("s");
-    assert!(no_lease(one.put_session(session).await.unwrap_err()));
     let workspace = crate::workspaces::workspace("w");
     assert!(no_lease(one.put_workspace(workspace).await.unwrap_err()));
     let binding = crate::workspaces::binding("c", "w");
@@ -196,7 +194,6 @@ async fn a_host_without_its_lease_writes_nothing() {
     assert!(other.interrupt().await.unwrap().is_empty());
     let all = other.workspaces().await.unwrap();
     assert!(all.found.is_empty() && all.bindings.is_empty());
-    assert!(other.sessions().await.unwrap().is_empty());
     // An end and a beginning take another lease, under which the host ends nothing that began before.
     let before = one.leases().host;
     for (id, is_over) in [("1", true), ("2", false)] {

@@ -148,22 +148,6 @@ impl Store for Sqlite {
         })
     }
 
-    fn put_session(&self, session: Session) -> Answer<'_, ()> {
-        self.change("store a session", move |core| core.put_session(&session))
-    }
-
-    fn remove_session(&self, id: String) -> Answer<'_, ()> {
-        self.change("forget a session", move |core| core.remove_session(&id))
-    }
-
-    fn sessions(&self) -> Answer<'_, Vec<Session>> {
-        self.run_blocking("list sessions", move |shared| {
-            let (sessions, faults) = shared.read(session_row::all)?;
-            faults.iter().for_each(|fault| shared.metrics.damage(fault));
-            Ok(sessions)
-        })
-    }
-
     fn put_workspace(&self, workspace: StoredWorkspace) -> Answer<'_, ()> {
         self.change("store a workspace", move |core| {
             core.put_workspace(&workspace)
@@ -257,6 +241,22 @@ impl LocalStore for Sqlite {
 
     fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
         self.list("list temporary files", records::temporaries)
+    }
+
+    fn put_session(&self, session: Session) -> Answer<'_, ()> {
+        self.change("store a session", move |core| core.put_session(&session))
+    }
+
+    fn remove_session(&self, id: String) -> Answer<'_, ()> {
+        self.change("forget a session", move |core| core.remove_session(&id))
+    }
+
+    fn sessions(&self) -> Answer<'_, Vec<Session>> {
+        self.run_blocking("list sessions", move |shared| {
+            let (sessions, faults) = shared.read(session_row::all)?;
+            faults.iter().for_each(|fault| shared.metrics.damage(fault));
+            Ok(sessions)
+        })
     }
 
     fn may_lack_processes(&self) -> bool {

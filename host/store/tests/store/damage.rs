@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, EndedCall, Sqlite, Store, StoreError};
+use toolhost_store::{Begun, Durability, EndedCall, LocalStore, Sqlite, Store, StoreError};
 
 use crate::crash::{kill_after, killed_with_staged, start};
 use crate::file::problems;

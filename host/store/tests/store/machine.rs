@@ -1,9 +1,9 @@
-//! Processes and temporary files.
+//! Processes, temporary files and sessions.
 
 use toolhost_store::{Durability, LocalStore, Process, ProcessQuery, ProcessState, Sqlite};
 
 use crate::sqlite::open;
-use crate::values::process;
+use crate::values::{process, session};
 
 #[tokio::test]
 async fn they_are_there_after_a_restart() {
@@ -22,6 +22,9 @@ async fn they_are_there_after_a_restart() {
         .forget_temporaries(vec!["/tmp/c".into(), "/tmp/d".into()])
         .await
         .unwrap();
+    store.put_session(session("s")).await.unwrap();
+    store.put_session(session("t")).await.unwrap();
+    store.remove_session("t".into()).await.unwrap();
     drop(store);
     let store = open(&base.path().join("state"), Durability::Host).unwrap();
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
@@ -33,6 +36,7 @@ async fn they_are_there_after_a_restart() {
         store.temporaries().await.unwrap(),
         [std::path::PathBuf::from("/tmp/b")]
     );
+    assert_eq!(store.sessions().await.unwrap(), [session("s")]);
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use toolhost_store::{
     Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Store,
 };
 
-use crate::values::{call, cancellation, ended, limits, session};
+use crate::values::{call, cancellation, ended, limits};
 use crate::{lookup, nested, tombstones, workspaces};
 
 /// A place where a store keeps what it has when it is closed.
@@ -155,9 +155,6 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
     let store = place.open().await;
     run(&*store, "c", "1").await;
     store.cancel(cancellation("c", "2", None)).await.unwrap();
-    store.put_session(session("s")).await.unwrap();
-    store.put_session(session("t")).await.unwrap();
-    store.remove_session("t".into()).await.unwrap();
     store.end_chat("c".parse().unwrap()).await.unwrap();
     place.kill(store).await;
     let store = place.open().await;
@@ -180,7 +177,6 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
         .await
         .unwrap();
     assert_eq!(chats.chats[0].ended_ms, None, "a call began in it");
-    assert_eq!(store.sessions().await.unwrap(), [session("s")]);
 }
 
 async fn old_outcomes_go_and_ids_stay(store: &dyn Store) {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, NestedCall, NewCall, Session, Sqlite, Store, StoreError,
+    ChatQuery, Counts, EndedCall, Ending, NestedCall, NewCall, Sqlite, Store, StoreError,
     StoredWorkspace, Swept, Workspaces,
 };
 
@@ -90,8 +90,6 @@ handed! {
     interrupt() -> Vec<Call>;
     end_chat(chat: ChatId) -> ();
     sweep(limits: toolhost_store::Limits) -> Swept;
-    put_session(session: Session) -> ();
-    remove_session(id: String) -> ();
     put_workspace(workspace: StoredWorkspace) -> ();
     remove_workspace(name: WorkspaceName) -> ();
     bind(binding: Binding) -> WorkspaceName;
@@ -105,7 +103,6 @@ handed! {
     nested(chat: ChatId, outer: CallId) -> Vec<NestedCall>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;
-    sessions() -> Vec<Session>;
     workspaces() -> Workspaces;
     }
 }
