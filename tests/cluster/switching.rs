@@ -63,3 +63,38 @@ async fn the_end_of_a_chat_ends_what_runs_at_other_hosts() {
         (200, &json!("cancelled"), 200)
     );
 }
+
+/// Both hosts may find that the call is new, and only one begins it.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_call_that_two_hosts_get_at_once_is_cancelled_at_either() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    for round in 0..10 {
+        let id = format!("call-{round}");
+        let body = at_agent("echo x >> begun; exec sleep 1000");
+        let cancelling = async {
+            crate::harness::until("the command runs", || {
+                (cluster.lines("begun") == round + 1).then_some(())
+            })
+            .await;
+            let node = if round % 2 == 0 { &one } else { &other };
+            let path = format!("/v1/chats/a/calls/{id}");
+            let cancelled = node.server.request(Method::DELETE, &path).send().await;
+            cancelled.unwrap().status().as_u16()
+        };
+        let (first, second, cancelled) = tokio::join!(
+            one.server.put("a", &id, body.clone()),
+            other.server.put("a", &id, body.clone()),
+            cancelling,
+        );
+        assert_eq!(cancelled, 200);
+        for (status, answer) in [first, second] {
+            // A repeat that came to wait after the cancellation is refused.
+            let is_cancelled = status == 200 && answer["state"] == "cancelled"
+                || status == 409 && answer["code"] == "cancelled";
+            assert!(is_cancelled, "{status} {answer}");
+        }
+        assert_eq!(cluster.lines("begun"), round + 1);
+    }
+}

@@ -142,10 +142,15 @@ async fn a_command_gets_the_supervisor_that_waits() {
     // It served one command. The next one has another.
     let second = supervisor_of(&bench, "true").await;
     assert_ne!(first, second);
-    // After a command, several are forked together.
-    let waiting = spares(&bench).await;
-    let third = supervisor_of(&bench, "true").await;
-    assert!(waiting.contains(&third), "{third} is none of {waiting:?}");
+    // After a command, several are forked together, on a slow machine some of them after the look.
+    for attempt in 0.. {
+        let waiting = spares(&bench).await;
+        let next = supervisor_of(&bench, "true").await;
+        if waiting.contains(&next) {
+            break;
+        }
+        assert!(attempt < 100, "{next} is none of {waiting:?}");
+    }
 }
 
 #[tokio::test]

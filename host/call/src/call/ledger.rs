@@ -126,14 +126,22 @@ impl Ledger {
         R: Future<Output = Outcome> + Send + 'static,
     {
         let mut admit = Some(admit);
-        let waiter = loop {
+        loop {
             match self.begin(request, &mut admit).await? {
                 Begun::Saved(outcome) => return Ok(outcome),
-                Begun::Running(waiter) => break waiter,
+                Begun::Running(mut waiter) => match waiter.wait_for(Option::is_some).await {
+                    Ok(completion) => {
+                        let completion = completion.clone();
+                        return Ok(completion.unwrap_or(Err(Refused::Closed))?);
+                    }
+                    // Another host began it at the same time.
+                    Err(_) if self.shared.keeper.store.is_shared() => {}
+                    // The task was dropped with its runtime.
+                    Err(_) => return Err(Refused::Closed.into()),
+                },
                 Begun::Elsewhere => self.settled(&request.chat, &request.id).await?,
             }
-        };
-        Ok(wait_for_outcome(waiter).await?)
+        }
     }
 
     /// Waits until a call runs at no other host.

@@ -1,6 +1,6 @@
 //! The other hosts of a store: their cancellations reach the calls of this one, and their calls are taken over when they end.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use toolhost_store::{News, StoreError};
@@ -15,22 +15,28 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
         };
         match news {
             News::Cancelled { chat, call } => inner.ledger.cancelled_elsewhere(&chat, &call),
-            News::Interrupted => match inner.ledger.take_over().await {
-                Ok(calls) => {
-                    interrupted::settle(&inner.ledger, calls, &*inner.workspace, &inner.workspaces)
-                        .await;
-                }
-                Err(error) => {
-                    let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "the calls of another host cannot be taken over now");
-                }
-            },
+            // Agents may take their time, and cancellations must not wait for them.
+            News::Interrupted => _ = tokio::spawn(take_over(inner)),
             News::Workspace(name) => told(inner.workspaces.learn(&name).await),
             News::Bound(chat) => told(inner.workspaces.learn_chat(&chat).await),
             News::Reachable => {
                 inner.ledger.catch_up().await;
                 told(inner.workspaces.learn_all().await);
             }
+        }
+    }
+}
+
+/// Takes over the calls of hosts that are lost.
+async fn take_over(inner: Arc<Inner>) {
+    match inner.ledger.take_over().await {
+        Ok(calls) => {
+            let workspace = &*inner.workspace;
+            interrupted::settle(&inner.ledger, calls, workspace, &inner.workspaces).await;
+        }
+        Err(error) => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(error, "the calls of another host cannot be taken over now");
         }
     }
 }

@@ -35,6 +35,16 @@ pub(super) struct Execution {
     over: bool,
 }
 
+/// What the store says of a call that is about to run.
+enum Start {
+    /// It runs.
+    Runs,
+    /// It does not: this is the answer to all callers.
+    Told(Result<Arc<Outcome>, Refused>),
+    /// It runs at another host, which began it at the same time.
+    Elsewhere,
+}
+
 impl Execution {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -60,12 +70,17 @@ impl Execution {
         R: Future<Output = Outcome> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
-        if !admitted.read_only
-            && let Some(answer) = self.begin().await
-        {
-            self.forget();
-            self.teller.send_replace(Some(answer));
-            return;
+        if !admitted.read_only {
+            match self.begin().await {
+                Start::Runs => {}
+                Start::Told(answer) => {
+                    self.forget();
+                    self.teller.send_replace(Some(answer));
+                    return;
+                }
+                // Without an answer, the callers look again where the call is.
+                Start::Elsewhere => return self.forget(),
+            }
         }
         self.begun = true;
         drop(turn);
@@ -148,8 +163,8 @@ impl Execution {
         }
     }
 
-    /// Stores the beginning. Returns the answer to all callers if the call must not run.
-    async fn begin(&self) -> Option<Result<Arc<Outcome>, Refused>> {
+    /// Stores the beginning.
+    async fn begin(&self) -> Start {
         let keeper = &self.shared.keeper;
         let begun = match self.is_resumed {
             true => keeper.resume(self.call()).await,
@@ -157,7 +172,7 @@ impl Execution {
         };
         let begun = match begun {
             Ok(begun) => begun,
-            Err(refused) => return Some(Err(refused)),
+            Err(refused) => return Start::Told(Err(refused)),
         };
         let Request { id, tool, .. } = &*self.request;
         let past = match begun {
@@ -165,21 +180,17 @@ impl Execution {
                 if let Some(running) = self.shared.calls.lock().running.get_mut(&self.key()) {
                     running.is_stored = true;
                 }
-                return None;
+                return Start::Runs;
             }
             Begun::Ended(call) => Past::of(*call),
-            Begun::Running => match self.settled().await {
-                Ok(Some(call)) => Past::of(call),
-                Ok(None) => return Some(Err(Refused::Closed)),
-                Err(refused) => return Some(Err(refused)),
-            },
-            Begun::Unknown => return Some(Ok(Arc::new(lost(id, tool)))),
-            Begun::Gone => return Some(Err(Refused::Gone)),
-            Begun::Mismatch => return Some(Err(Refused::InputMismatch)),
-            Begun::Cancelled => return Some(Err(Refused::Cancelled)),
+            Begun::Running if keeper.store.is_shared() => return Start::Elsewhere,
+            Begun::Running | Begun::Unknown => return Start::Told(Ok(Arc::new(lost(id, tool)))),
+            Begun::Gone => return Start::Told(Err(Refused::Gone)),
+            Begun::Mismatch => return Start::Told(Err(Refused::InputMismatch)),
+            Begun::Cancelled => return Start::Told(Err(Refused::Cancelled)),
         };
         let answer = past.answer(&Digests::of(&self.request), id, tool);
-        Some(match answer {
+        Start::Told(match answer {
             Some(Ok(answer::Begun::Saved(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),
             Some(Ok(answer::Begun::Running(_) | answer::Begun::Elsewhere)) | None => {
@@ -188,7 +199,7 @@ impl Execution {
         })
     }
 
-    /// Waits for the end of the call at another host, which began it at the same time.
+    /// Waits until the call runs at no other host.
     async fn settled(&self) -> Result<Option<Call>, Refused> {
         let (chat, call) = self.key();
         let settled = self.shared.keeper.store.settled(chat, call).await;
