@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use uuid::Uuid;
 
 use crate::{Key, Shared};
 
@@ -19,7 +20,7 @@ const UNSURE: Duration = Duration::from_secs(120);
 pub(crate) struct Beginnings {
     under_way: Mutex<HashSet<Key>>,
     is_over: Notify,
-    unsure: Mutex<HashMap<Key, Instant>>,
+    unsure: Mutex<HashMap<Key, (Instant, Vec<Uuid>)>>,
 }
 
 /// The right to begin or withdraw a call. Nobody else at this host does either while it exists.
@@ -51,13 +52,18 @@ impl Beginnings {
 }
 
 impl Turn<'_> {
-    /// Notes whether it is not known that the beginning is stored, or not.
-    pub(crate) fn end(self, is_unsure: bool) {
+    /// Notes the attempt of which it is not known whether the beginning is stored; `None`: that is known.
+    pub(crate) fn end(self, attempt: Option<Uuid>) {
         let mut unsure = self.beginnings.unsure.lock();
-        match is_unsure {
-            true => _ = unsure.insert(self.key.clone(), Instant::now()),
-            false => _ = unsure.remove(&self.key),
-        }
+        let Some(attempt) = attempt else {
+            unsure.remove(&self.key);
+            return;
+        };
+        let (since, attempts) = unsure
+            .entry(self.key.clone())
+            .or_insert_with(|| (Instant::now(), Vec::new()));
+        *since = Instant::now();
+        attempts.push(attempt);
     }
 }
 
@@ -74,15 +80,21 @@ impl Shared {
         let beginnings = &self.beginnings;
         let unsure: Vec<_> = {
             let mut unsure = beginnings.unsure.lock();
-            unsure.retain(|_, since| since.elapsed() < UNSURE);
-            unsure.keys().cloned().collect()
+            unsure.retain(|_, (since, _)| since.elapsed() < UNSURE);
+            let unsure = unsure.iter();
+            unsure
+                .map(|(key, (_, attempts))| (key.clone(), attempts.clone()))
+                .collect()
         };
-        for key in unsure {
+        for (key, attempts) in unsure {
             let turn = beginnings.turn(key).await;
             if self.running.lock().contains(&turn.key) {
                 continue;
             }
-            if let Err(fault) = self.withdraw(&turn.key.0, &turn.key.1).await {
+            if let Err(fault) = self
+                .withdraw(&turn.key.0, &turn.key.1, Some(attempts))
+                .await
+            {
                 let error = &fault as &dyn std::error::Error;
                 tracing::debug!(error, "a beginning cannot be withdrawn now");
                 return;

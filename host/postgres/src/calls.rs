@@ -28,9 +28,9 @@ impl Shared {
              chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
                  WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
                  ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
-             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments) \
-                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8 FROM lease \
-                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, taken = false, awaited = false, principal = $4, \
+             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments, attempt) \
+                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8, $9 FROM lease \
+                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, attempt = $9, taken = false, awaited = false, principal = $4, \
                      tool = $5, tools = NULL, state = 0, cancelled = false, digest = $6, began = $7, arguments = $8, \
                      touched = clock_timestamp(), gone = NULL \
                  WHERE c.state = 5 AND c.tools IS NOT NULL AND NOT $5 = ANY(c.tools) \
@@ -45,9 +45,9 @@ impl Shared {
              chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
                  WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
                  ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
-             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments) \
-                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8 FROM lease \
-                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, taken = false, awaited = false, principal = $4, \
+             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments, attempt) \
+                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8, $9 FROM lease \
+                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, attempt = $9, taken = false, awaited = false, principal = $4, \
                      state = 0, began = $7, ended = NULL, arguments = $8, outcome = NULL, held = 0, \
                      touched = clock_timestamp(), gone = NULL \
                  WHERE c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6 \
@@ -58,9 +58,17 @@ impl Shared {
 
     async fn begin_with(&self, call: &NewCall, statement: &'static str) -> Result<Begun, Fault> {
         let turn = self.beginnings.turn(key(call)).await;
-        let begun = match self.begin_at(self.lease.host(), call, statement).await {
+        let attempt = Uuid::now_v7();
+        let begun = match self
+            .begin_at(self.lease.host(), call, (statement, attempt))
+            .await
+        {
             (lost, Err(Fault::NoLease)) => match self.renew(lost).await {
-                Ok(()) => self.begin_at(self.lease.host(), call, statement).await.1,
+                Ok(()) => {
+                    self.begin_at(self.lease.host(), call, (statement, attempt))
+                        .await
+                        .1
+                }
                 Err(fault) => Err(fault),
             },
             (_, begun) => begun,
@@ -68,7 +76,8 @@ impl Shared {
         if let Ok(Begun::New) = begun {
             self.running.lock().insert(key(call));
         }
-        turn.end(begun.as_ref().is_err_and(Fault::is_unreachable));
+        let is_unsure = begun.as_ref().is_err_and(Fault::is_unreachable);
+        turn.end(is_unsure.then_some(attempt));
         begun
     }
 
@@ -76,9 +85,10 @@ impl Shared {
         &self,
         host: Uuid,
         call: &NewCall,
-        statement: &'static str,
+        how: (&'static str, Uuid),
     ) -> (Uuid, Result<Begun, Fault>) {
-        let begun = run!(self.database, connection => self.begin_once(connection, host, call, statement).await);
+        let begun =
+            run!(self.database, connection => self.begin_once(connection, host, call, how).await);
         (host, begun)
     }
 
@@ -87,8 +97,11 @@ impl Shared {
         connection: &Object,
         host: Uuid,
         call: &NewCall,
-        statement: &'static str,
+        (statement, attempt): (&'static str, Uuid),
     ) -> Result<Begun, Fault> {
+        // A late withdrawal of an earlier attempt must not withdraw this one.
+        const ADOPT: &str = "UPDATE toolhost.calls SET attempt = $4 WHERE chat = $1 AND call = $2 AND host = $3 AND state = 0 \
+             AND NOT taken AND toolhost.has_lease($3)";
         let (chat, id) = (call.chat.as_str(), call.call.as_str());
         let digest = &call.digest[..];
         let began = to_time(call.began_ms);
@@ -101,6 +114,7 @@ impl Shared {
             &digest,
             &began,
             &call.arguments,
+            &attempt,
         ];
         let begin = connection.prepare_cached(statement).await?;
         loop {
@@ -130,7 +144,11 @@ impl Shared {
                 CallState::Running
                     if self.is_unheard(&known) && known.call.digest == call.digest =>
                 {
-                    Begun::New
+                    let values: &Values<'_> = &[&chat, &id, &host, &attempt];
+                    match connection.execute(ADOPT, values).await? {
+                        0 => continue,
+                        _ => Begun::New,
+                    }
                 }
                 _ => known.call.answer(&call.digest),
             });

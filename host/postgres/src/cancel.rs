@@ -27,19 +27,24 @@ impl Shared {
         }
     }
 
-    /// Forgets a call that began here and did not run.
-    pub(crate) async fn withdraw(&self, chat: &ChatId, call: &CallId) -> Result<(), Fault> {
+    /// Forgets a call that began here and did not run: with one of these attempts, if there are any.
+    pub(crate) async fn withdraw(
+        &self,
+        chat: &ChatId,
+        call: &CallId,
+        attempts: Option<Vec<Uuid>>,
+    ) -> Result<(), Fault> {
         const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT cancelled \
-             AND toolhost.has_lease($3)";
+             AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         // It is not to run later either.
         const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
-             WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND cancelled AND toolhost.has_lease($3)";
+             WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         let host = self.lease.host();
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {
             for statement in [FORGET, STOP] {
                 let values: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-                    &[&chat.as_str(), &call.as_str(), &host];
+                    &[&chat.as_str(), &call.as_str(), &host, &attempts];
                 transaction.execute(statement, values).await?;
             }
             Ok(())

@@ -90,7 +90,7 @@ impl Store for Postgres {
 
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
         self.change("withdraw a call", async move |shared| {
-            shared.withdraw(&chat, &call).await
+            shared.withdraw(&chat, &call, None).await
         })
     }
 

@@ -31,6 +31,8 @@ CREATE TABLE toolhost.calls (
     number bigint GENERATED ALWAYS AS IDENTITY,
     -- The host that runs it, or ran it last.
     host uuid,
+    -- The attempt to begin it that counts.
+    attempt uuid,
     -- Whether that host took it over from another one.
     taken boolean NOT NULL DEFAULT false,
     -- Whether another host waits for its end.
