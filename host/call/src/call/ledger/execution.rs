@@ -98,8 +98,16 @@ impl Execution {
         let is_tombstone = ended.cancelled;
         let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
         shared.sweeper.add_outcome(arguments + ended.outcome.len());
-        let ending = shared.keeper.end(ended, number).await;
+        let ending = shared
+            .keeper
+            .end_for_all(ended, number, &shared.stopping)
+            .await;
         self.over = true;
+        let Some(ending) = ending else {
+            shared.calls.lock().running.remove(&self.key());
+            self.teller.send_replace(Some(Err(Refused::Closed)));
+            return;
+        };
         let outcome = match ending {
             Ending::Stored => outcome,
             // Other hosts answer repeats with what is stored, so the callers here hear the same.
@@ -150,10 +158,14 @@ impl Execution {
                 };
             }
             match keeper.resume(self.call()).await {
-                Ok(Begun::New) => match keeper.end(ended.clone(), None).await {
-                    Ending::Stored => return outcome,
-                    Ending::TakenOver(next) => call = *next,
-                },
+                Ok(Begun::New) => {
+                    let stopping = &self.shared.stopping;
+                    match keeper.end_for_all(ended.clone(), None, stopping).await {
+                        Some(Ending::Stored) => return outcome,
+                        Some(Ending::TakenOver(next)) => call = *next,
+                        None => return Arc::new(lost(id, tool)),
+                    }
+                }
                 Ok(_) => match self.settled().await {
                     Ok(Some(settled)) => call = settled,
                     Ok(None) | Err(_) => return Arc::new(lost(id, tool)),
