@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 use toolhost_store::{
     Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, Ending, NewCall,
     Store, StoreError,
@@ -13,6 +15,9 @@ use super::answer::Key;
 use super::past::{Past, read, set};
 use crate::call::{Refused, ToolSet, includes, union};
 use toolhost_state::id::{CallId, ChatId};
+
+/// The time between two attempts at a store that hosts share.
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 /// Stores what happens to calls.
 #[derive(Debug)]
@@ -219,6 +224,36 @@ impl Keeper {
             self.keep(change);
             Ending::Stored
         })
+    }
+
+    /// Stores how a call ended that ran here. Hosts that share the store answer repeats, and end calls of hosts that lose their lease. So
+    /// with such a store, the end is retried until the store has it or has another one. `None`: the host ends before; the end waits then.
+    pub(super) async fn end_for_all(
+        &self,
+        ended: EndedCall,
+        number: Option<i64>,
+        stopping: &CancellationToken,
+    ) -> Option<Ending> {
+        if !self.store.is_shared() {
+            return Some(self.end(ended, number).await);
+        }
+        let change = Change::Ended(ended.clone(), number);
+        let mut is_first = true;
+        loop {
+            let error = match self.after(&change, self.store.end(ended.clone())).await {
+                Ok(ending) => return Some(ending),
+                Err(error) => error,
+            };
+            if std::mem::take(&mut is_first) {
+                let (chat, call) = change.name();
+                tracing::warn!(%chat, %call, error = text(&error), "the end of a call cannot be stored now: its callers wait");
+            }
+            let again = tokio::time::sleep(AGAIN);
+            if stopping.run_until_cancelled(again).await.is_none() {
+                self.keep(change);
+                return None;
+            }
+        }
     }
 
     /// Stores the cancellation of a call that runs. A failure does no harm: the call has begun, and does not run again.
