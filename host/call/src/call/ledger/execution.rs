@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use toolhost_store::{Begun, Call, Cancellation, EndedCall, Ending, NewCall};
 
 use super::answer::{self, Completion, Key};
-use super::keeper::{Change, unrecorded};
+use super::keeper::{AGAIN, Change, unrecorded};
 use super::past::{Past, lost, state};
 use super::recovery::serialized;
 use super::running::Running;
@@ -98,81 +98,91 @@ impl Execution {
         let is_tombstone = ended.cancelled;
         let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
         shared.sweeper.add_outcome(arguments + ended.outcome.len());
-        let ending = shared
-            .keeper
-            .end_for_all(ended, number, &shared.stopping)
-            .await;
-        self.over = true;
-        let Some(ending) = ending else {
-            shared.calls.lock().running.remove(&self.key());
-            self.teller.send_replace(Some(Err(Refused::Closed)));
-            return;
-        };
-        let outcome = match ending {
-            Ending::Stored => outcome,
+        let ending = shared.keeper.end_for_all(ended, number, &shared.stopping);
+        let told = match ending.await {
+            Some(Ending::Stored) => Some(outcome),
             // Other hosts answer repeats with what is stored, so the callers here hear the same.
-            Ending::TakenOver(call) => {
+            Some(Ending::TakenOver(call)) => {
                 let (ended, _) = self.ended(&outcome);
                 self.taken_over(*call, outcome, ended).await
             }
+            None => None,
         };
+        self.over = true;
         let running = shared.calls.lock().running.remove(&self.key());
         if running.is_some_and(|running| running.tombstone) && !is_tombstone {
             // It was cancelled meanwhile.
             shared.keeper.cancel_running(self.fence()).await;
         }
         shared.bound().await;
-        if let Some(listener) = &shared.listener {
-            listener.ended(&self.request.chat, &outcome);
+        if let (Some(listener), Some(outcome)) = (&shared.listener, &told) {
+            listener.ended(&self.request.chat, outcome);
         }
-        self.teller.send_replace(Some(Ok(outcome)));
+        let told = told.ok_or(Refused::Closed);
+        self.teller.send_replace(Some(told));
     }
 
     /// Returns the outcome of a call that another host took over while it ran here, and ended here as `ended` says. If the call may run
-    /// again, this is such a run, and its end is stored.
+    /// again, this is such a run, and its end is stored. Returns `None` if the host ends before the store says it.
     async fn taken_over(
         &self,
         mut call: Call,
         outcome: Arc<Outcome>,
         ended: EndedCall,
-    ) -> Arc<Outcome> {
+    ) -> Option<Arc<Outcome>> {
         let Request { chat, id, tool, .. } = &*self.request;
-        let keeper = &self.shared.keeper;
+        let (keeper, stopping) = (&self.shared.keeper, &self.shared.stopping);
         loop {
             if call.is_elsewhere {
                 // The other host is about to end it, or somebody waits there and it runs again.
-                match self.settled().await {
-                    Ok(Some(settled)) => call = settled,
-                    Ok(None) | Err(_) => return Arc::new(lost(id, tool)),
+                match self.settled_at_last().await? {
+                    Some(settled) => call = settled,
+                    None => return Some(Arc::new(lost(id, tool))),
                 }
             }
             let past = Past::of(call);
             if past.interrupted(&Digests::of(&self.request)).is_none() {
                 tracing::warn!(%chat, call = %id, "a call ended after this host had lost its lease: its outcome is not stored");
-                return match past {
+                return Some(match past {
                     Past::Ended {
                         outcome: Some(outcome),
                         ..
                     } => outcome,
                     _ => Arc::new(lost(id, tool)),
-                };
+                });
             }
             match keeper.resume(self.call()).await {
                 Ok(Begun::New) => {
-                    let stopping = &self.shared.stopping;
-                    match keeper.end_for_all(ended.clone(), None, stopping).await {
-                        Some(Ending::Stored) => return outcome,
-                        Some(Ending::TakenOver(next)) => call = *next,
-                        None => return Arc::new(lost(id, tool)),
+                    match keeper.end_for_all(ended.clone(), None, stopping).await? {
+                        Ending::Stored => return Some(outcome),
+                        Ending::TakenOver(next) => call = *next,
                     }
+                    continue;
                 }
-                Ok(_) => match self.settled().await {
-                    Ok(Some(settled)) => call = settled,
-                    Ok(None) | Err(_) => return Arc::new(lost(id, tool)),
-                },
-                Err(_) => return Arc::new(lost(id, tool)),
+                Ok(_) => {}
+                Err(_) => self.pause().await?,
+            }
+            match self.settled_at_last().await? {
+                Some(settled) => call = settled,
+                None => return Some(Arc::new(lost(id, tool))),
             }
         }
+    }
+
+    /// Waits until the call runs at no other host, also while the store cannot be reached. Returns `None` if the host ends before.
+    async fn settled_at_last(&self) -> Option<Option<Call>> {
+        loop {
+            if let Ok(call) = self.settled().await {
+                return Some(call);
+            }
+            self.pause().await?;
+        }
+    }
+
+    /// Waits before another attempt at the store. Returns `None` if the host ends meanwhile.
+    async fn pause(&self) -> Option<()> {
+        let again = tokio::time::sleep(AGAIN);
+        self.shared.stopping.run_until_cancelled(again).await
     }
 
     /// Stores the beginning.

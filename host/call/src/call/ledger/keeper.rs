@@ -16,8 +16,8 @@ use super::past::{Past, read, set};
 use crate::call::{Refused, ToolSet, includes, union};
 use toolhost_state::id::{CallId, ChatId};
 
-/// The time between two attempts to store the end of a call in a store that hosts share.
-const AGAIN: Duration = Duration::from_secs(1);
+/// The time between two attempts at a store that hosts share.
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 /// Stores what happens to calls.
 #[derive(Debug)]

@@ -7,6 +7,7 @@ mod lives;
 mod lookup;
 mod restart;
 mod resuming;
+mod sharing;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

@@ -18,6 +18,8 @@ pub(super) struct Failing {
     fails: AtomicBool,
     /// Whether calls cannot even be noted.
     takes_no_notes: AtomicBool,
+    /// Whether the store says that other hosts use it.
+    is_shared: bool,
 }
 
 impl Failing {
@@ -26,6 +28,15 @@ impl Failing {
             store,
             fails: AtomicBool::new(false),
             takes_no_notes: AtomicBool::new(false),
+            is_shared: false,
+        }
+    }
+
+    /// Makes a store that says that other hosts use it.
+    pub(super) fn shared(store: Sqlite) -> Self {
+        Self {
+            is_shared: true,
+            ..Self::of(store)
         }
     }
 
@@ -72,6 +83,10 @@ macro_rules! handed {
 
             fn counts(&self) -> Counts {
                 self.store.counts()
+            }
+
+            fn is_shared(&self) -> bool {
+                self.is_shared
             }
         }
     };
