@@ -3,8 +3,9 @@
 //! While a host runs, the clock follows the monotonic clock. Between two hosts of the same boot, it follows the uptime of the machine.
 //! Only across a reboot does it follow the wall clock, because no other clock runs then.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::time::{ClockId, clock_gettime};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::time::Instant;
 
@@ -54,8 +55,9 @@ impl Clock {
             .optional()?;
         let now = Reading::take();
         let base = match last.flatten() {
+            // Both uptimes were rounded down, so the clock would lose up to a millisecond.
             Some((boot, uptime, _, clock)) if boot == now.boot => {
-                clock.saturating_add(now.uptime.saturating_sub(uptime).max(0))
+                clock.saturating_add(now.uptime.saturating_sub(uptime).max(0) + 1)
             }
             Some((_, _, wall, clock)) => clock.saturating_add(now.wall.saturating_sub(wall).max(0)),
             None => latest()?,
@@ -94,17 +96,21 @@ impl Clock {
 impl Reading {
     fn take() -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
-        let uptime = uptime
-            .split(['.', ' '])
-            .next()
-            .and_then(|text| text.parse::<i64>().ok());
         Self {
             boot: boot.trim().to_owned(),
-            uptime: uptime.unwrap_or_default().saturating_mul(1000),
+            uptime: uptime(),
             wall: wall(),
         }
     }
+}
+
+/// Returns the milliseconds since the machine started, suspended time included.
+fn uptime() -> i64 {
+    clock_gettime(ClockId::CLOCK_BOOTTIME)
+        .map_or(Duration::ZERO, Duration::from)
+        .as_millis()
+        .try_into()
+        .unwrap_or(i64::MAX)
 }
 
 /// Returns the wall clock in milliseconds since the Unix epoch.
@@ -121,4 +127,35 @@ fn sum(boot: &str, numbers: [i64; 3]) -> i64 {
         boot.as_bytes(),
         numbers.map(i64::to_le_bytes).as_flattened(),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::schema;
+
+    /// The uptime was once read in whole seconds, so that the clock of the next host was up to a second late or early.
+    #[test]
+    fn the_clock_of_the_next_host_goes_on_where_the_last_one_stopped() {
+        let connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&connection, schema::STEPS, |_| Ok(())).unwrap();
+        let mut clock = Clock::open(&connection, || Ok(0)).unwrap();
+        let (began, first) = (uptime(), clock.now());
+        for opened in 1.. {
+            clock.save(&connection).unwrap();
+            let last = clock.now();
+            clock = Clock::open(&connection, || Ok(0)).unwrap();
+            let now = clock.now();
+            assert!(now >= last, "{now} follows {last}");
+            let passed = uptime() - began;
+            // Each opening, and each rounding, may add a millisecond.
+            assert!(
+                now - first <= passed + opened + 2,
+                "{now} after {passed} ms"
+            );
+            if passed > 1000 {
+                return;
+            }
+        }
+    }
 }
