@@ -45,9 +45,10 @@ fn wait(control: OwnedFd, limits: &OwnLimits) -> ! {
     if sys::close_all_but(&[control.as_raw_fd()]).is_err() {
         sys::exit(1);
     }
-    _ = nix::sys::prctl::set_name(c"toolhost-spare");
     let prepared = supervisor::Prepared::new();
     shell::warm_up();
+    // The name tells whoever looks that everything is prepared.
+    _ = nix::sys::prctl::set_name(c"toolhost-spare");
     // Look at the message without its descriptors first: another command may have lowered the limits of this process meanwhile.
     if recv(control.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
         // The host does not need this supervisor, or has ended.
