@@ -1,4 +1,11 @@
 // Calling a tool from the form that its schema makes.
+
+/** Returns the texts of the options of a selection, once it is there. */
+async function options(selection) {
+  await selection.waitFor();
+  return selection.locator("option").allInnerTexts();
+}
+
 export default async ({ open, signIn, view }) => {
   const page = await open();
   await signIn(page);
@@ -24,10 +31,10 @@ export default async ({ open, signIn, view }) => {
   await page.locator(".terminal-row").filter({ hasText: "in-the-background" }).first().waitFor();
   const chat = decodeURIComponent(page.url().split("#/chats/")[1].split("/")[0]);
   await view(page, "tools/process_signal");
-  const signals = await page.getByLabel("signal").locator("option").allInnerTexts();
+  const signals = await options(page.getByLabel("signal"));
   await view(page, "tools/execute/definition");
   const formats = {};
-  for (const format of await page.getByLabel("Format").locator("option").allInnerTexts()) {
+  for (const format of await options(page.getByLabel("Format"))) {
     await page.getByLabel("Format").selectOption(format);
     const block = page.getByRole("region", { name: `Definition of execute for ${format}` });
     formats[format] = Object.keys(JSON.parse(await block.innerText()));

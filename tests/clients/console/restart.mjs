@@ -25,7 +25,8 @@ export default async ({ open, signIn, view, execute }) => {
   await row("and-on").waitFor();
   await ended;
   const calls = page.locator(".call");
-  await page.waitForFunction(() => document.querySelectorAll(".call").length === 2);
+  const finished = calls.locator(".call-toggle .state").filter({ hasText: "finished" });
+  await finished.nth(1).waitFor();
   const old = calls.nth(1);
   const kept = await row("before-the-restart").count();
   return { lost, kept, states: await calls.locator(".call-toggle .state").allInnerTexts(), old: await old.innerText() };
