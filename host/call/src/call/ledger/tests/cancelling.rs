@@ -171,7 +171,7 @@ async fn a_tombstone_stops_calls_of_the_tools_of_who_made_it_also_in_a_later_hos
     let all = request("a", "all", "{}");
     ledger.cancel(&all.chat, &all.id, &anyone()).await.unwrap();
     // As a killed host does, it says nothing at its end.
-    super::restart::kill(ledger);
+    super::restart::kill(ledger).await;
     let (ledger, runs) = (open().await, Arc::default());
     for (id, tool, stopped) in [
         ("one", "t", true),

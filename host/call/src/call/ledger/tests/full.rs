@@ -24,7 +24,7 @@ async fn a_call_that_the_disk_did_not_take_is_unknown_to_the_next_host() {
     assert_eq!(again.state(), State::Finished);
     let refused = call(&ledger, &early, false, "again").await.unwrap_err();
     assert_eq!(refused, Refused::Cancelled);
-    kill(ledger);
+    kill(ledger).await;
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     for id in ["ends", "runs", "early"] {
         let again = call(&ledger, &of(id), false, "again").await.unwrap();

@@ -1,6 +1,6 @@
 //! Ids that are used again after they were forgotten, ends that could not be written down, and calls that end too early.
 
-use super::restart::{call, directory, hang, kill, open, open_failing};
+use super::restart::{call, close, directory, hang, kill, open, open_failing};
 use super::*;
 use crate::call::{Durability, State};
 
@@ -18,10 +18,10 @@ async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
     pass(&ledger, 25 * 3600).await;
     hang(&ledger, &request).await;
     // The host is killed, and so is the next one.
-    kill(ledger);
+    kill(ledger).await;
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
     assert_eq!(interrupted.len(), 1);
-    kill(ledger);
+    kill(ledger).await;
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let again = call(&ledger, &request, false, "again").await.unwrap();
     assert_eq!(again.state(), State::Unknown);
@@ -38,7 +38,7 @@ async fn a_call_that_ran_after_its_tombstone_was_forgotten_has_its_reply() {
         .unwrap();
     pass(&ledger, 25 * 3600).await;
     call(&ledger, &request, false, "first").await.unwrap();
-    drop(ledger);
+    close(ledger).await;
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let again = call(&ledger, &request, false, "again").await.unwrap();
     let json = serde_json::to_string(&*again).unwrap();
@@ -73,7 +73,7 @@ async fn an_end_that_could_not_be_written_is_written_later() {
     store.fail(false);
     // The next line to be written brings the missing line with it.
     call(&ledger, &of("2"), false, "second").await.unwrap();
-    drop(ledger);
+    close(ledger).await;
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
     assert!(interrupted.is_empty(), "{interrupted:?}");
     let again = call(&ledger, &of("1"), false, "again").await.unwrap();
@@ -97,7 +97,7 @@ async fn a_start_and_a_tombstone_that_could_not_be_written_are_written_later() {
     store.fail(false);
     call(&ledger, &of("later"), false, "later").await.unwrap();
     // The host is killed.
-    kill(ledger);
+    kill(ledger).await;
     let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
     let ids: Vec<_> = interrupted.iter().map(|call| call.call.as_str()).collect();
     assert_eq!(ids, ["runs"]);
@@ -130,7 +130,7 @@ async fn a_tombstone_is_promised_only_when_it_is_written() {
         .await
         .unwrap();
     assert!(matches!(cancelled, Cancelled::Tombstone), "{cancelled:?}");
-    drop(ledger);
+    close(ledger).await;
     let (ledger, _) = open(&state, Limits::default(), Durability::Power).await;
     let refused = call(&ledger, &request, false, "ran").await.unwrap_err();
     assert_eq!(refused, Refused::Cancelled);

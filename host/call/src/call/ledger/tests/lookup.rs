@@ -230,7 +230,7 @@ async fn arguments_are_kept_if_the_operator_allows_it() {
     );
     assert_eq!(ledger.arguments(&chat, &of_id("none")).await.unwrap(), None);
     // The host is killed. The call that ran keeps its arguments, also with an outcome.
-    kill(ledger);
+    kill(ledger).await;
     let (ledger, interrupted) = open(&state, limits, Durability::Host).await;
     assert_eq!(interrupted.len(), 1);
     ledger.settle(&interrupted[0], outcome("y")).await;

@@ -70,9 +70,23 @@ pub(super) async fn call(
 
 /// Leaves a ledger as a killed host does: without a word at its end. Its database has all changes by then, so that it changes no file
 /// any more.
-pub(super) fn kill(ledger: Ledger) {
+pub(super) async fn kill(ledger: Ledger) {
+    until_swept(&ledger).await;
     ledger.store().counts();
     std::mem::forget(ledger);
+}
+
+/// Drops a ledger whose calls have ended, and closes its store.
+pub(super) async fn close(ledger: Ledger) {
+    until_swept(&ledger).await;
+    drop(ledger);
+}
+
+/// Waits for the end of a sweep that the ledger began by itself: it would change the files of the next ledger.
+async fn until_swept(ledger: &Ledger) {
+    // The task of the sweep runs on this thread, and has the lock when it yields.
+    tokio::task::yield_now().await;
+    drop(ledger.shared.sweeper.sweeping.lock().await);
 }
 
 /// Begins a call that never ends.
@@ -110,7 +124,7 @@ async fn what_ended_is_known_byte_for_byte_and_what_ran_is_interrupted() {
             .unwrap();
         hang(&ledger, &of("running")).await;
         // As a killed host does, it says nothing at its end.
-        kill(ledger);
+        kill(ledger).await;
 
         for _ in 0..2 {
             let (ledger, interrupted) = open(&state, Limits::default(), durability).await;
@@ -159,13 +173,13 @@ async fn the_next_host_keeps_what_is_kept_and_remembers_the_rest() {
             .await
             .unwrap();
     }
-    drop(ledger);
+    close(ledger).await;
     let (ledger, _) = open(&state, limits.clone(), Durability::Host).await;
     ledger.shared.sweep_now().await;
     let kept = ledger.shared.sweeper.kept();
     assert_eq!((kept.outcomes, kept.ids), (2, 2));
     assert!((2000..3900).contains(&kept.bytes), "{kept:?}");
-    drop(ledger);
+    close(ledger).await;
     let (ledger, _) = open(&state, limits, Durability::Host).await;
     for (id, kept) in [("1", false), ("2", false), ("3", true), ("4", true)] {
         let again = call(&ledger, &of(id), false, "again").await;
@@ -201,7 +215,7 @@ async fn a_call_whose_record_is_damaged_is_unknown_and_does_not_run_again() {
     for id in ["torn", "lost", "sound"] {
         call(&ledger, &of(id), false, id).await.unwrap();
     }
-    kill(ledger);
+    kill(ledger).await;
     let database = rusqlite::Connection::open(state.path().join("store.db")).unwrap();
     let damage = "UPDATE calls SET state = 3 WHERE call = 'torn'; UPDATE calls SET call = 'x' WHERE call = 'lost'";
     database.execute_batch(damage).unwrap();

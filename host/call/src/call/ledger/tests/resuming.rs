@@ -70,7 +70,7 @@ async fn an_interrupted_call_runs_again_if_its_record_says_so() {
     let ledger = reopen(&state).await;
     hang(&ledger, &yes, true).await;
     hang(&ledger, &no, false).await;
-    kill(ledger);
+    kill(ledger).await;
     // Killed once more, while it runs again.
     let ledger = reopen(&state).await;
     assert_eq!(
@@ -81,7 +81,7 @@ async fn an_interrupted_call_runs_again_if_its_record_says_so() {
         Some(true)
     );
     hang(&ledger, &yes, true).await;
-    kill(ledger);
+    kill(ledger).await;
     let ledger = reopen(&state).await;
     let other = request("a", "yes", "{\"x\":1}");
     assert_eq!(
@@ -101,7 +101,7 @@ async fn an_interrupted_call_runs_again_if_its_record_says_so() {
         let again = call(&ledger, &yes, true, "again").await.unwrap();
         assert_eq!(text(&again), "again");
     }
-    kill(ledger);
+    kill(ledger).await;
     let ledger = reopen(&state).await;
     for resumable in [true, false] {
         let again = call(&ledger, &yes, resumable, "x").await.unwrap();
@@ -115,7 +115,7 @@ async fn a_call_that_was_cancelled_does_not_run_again() {
     let one = request("a", "1", "{}");
     let ledger = reopen(&state).await;
     hang(&ledger, &one, true).await;
-    kill(ledger);
+    kill(ledger).await;
     let ledger = reopen(&state).await;
     let cancelled = ledger.cancel(&one.chat, &one.id, &anyone()).await.unwrap();
     assert!(matches!(cancelled, Cancelled::Ended(_)));
@@ -159,7 +159,7 @@ async fn nested_calls_are_found_wherever_they_are() {
         nested.collect::<Vec<_>>()
     };
     assert_eq!(found(&ledger).await, expected);
-    kill(ledger);
+    kill(ledger).await;
     let ledger = reopen(&state).await;
     assert_eq!(found(&ledger).await, expected);
     let none = ledger.nested(&"b".parse().unwrap(), &outer).await.unwrap();
