@@ -19,8 +19,8 @@ pub use shares::excess;
 pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
 pub use store::{Answer, LocalStore, Store};
 pub use values::call::{
-    Begun, Call, CallPage, CallQuery, CallState, CallSummary, CancelAnswer, Cancellation,
-    EndedCall, Ending, NestedCall, NestedRecord, NewCall,
+    BYTES_OF_PAGE, Begun, CALLS_OF_PAGE, Call, CallPage, CallQuery, CallState, CallSummary,
+    CancelAnswer, Cancellation, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
 };
 pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, SharedCounts, Swept};

@@ -7,11 +7,10 @@ use toolhost_state::id::ChatId;
 
 use super::fault::Fault;
 use super::filter::Filter;
-use crate::{Chat, ChatPage, ChatQuery, ChatsAfter};
+use crate::{Chat, ChatPage, ChatQuery};
 
 /// Returns a page of chats: first those in `query.busy`, then the others, each group sorted by name.
 pub(super) fn page(connection: &Connection, query: &ChatQuery) -> Result<ChatPage, Fault> {
-    let most = query.limit as usize;
     // Ask for one more than the limit to learn whether another page follows.
     let wanted = query.limit.saturating_add(1);
     let mut chats = match &query.after {
@@ -38,14 +37,7 @@ pub(super) fn page(connection: &Connection, query: &ChatQuery) -> Result<ChatPag
             break;
         }
     }
-    let is_more = chats.len() > most;
-    chats.truncate(most);
-    let last = chats.last().filter(|_| is_more);
-    let next = last.map(|last| ChatsAfter {
-        busy: query.busy.contains_key(&last.chat),
-        chat: last.chat.clone(),
-    });
-    Ok(ChatPage { chats, next })
+    Ok(query.page(chats))
 }
 
 /// Returns busy chats.
@@ -59,13 +51,7 @@ fn busy(connection: &Connection, query: &ChatQuery, wanted: u32) -> Result<Vec<C
     let each = range.filter(begins).take(wanted as usize);
     let each = each.map(|(name, running)| {
         let found = one.query_row([name.as_str()], |row| chat(connection, row));
-        let unknown = || Chat {
-            chat: name.clone(),
-            principal: String::new(),
-            running: 0,
-            used_ms: None,
-            ended_ms: None,
-        };
+        let unknown = || Chat::unstored(name.clone());
         Ok(Chat {
             running: *running,
             ..found.optional()?.flatten().unwrap_or_else(unknown)

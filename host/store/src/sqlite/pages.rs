@@ -7,13 +7,7 @@ use toolhost_state::id::CallId;
 use super::fault::Fault;
 use super::filter::Filter;
 use super::row::{CallRow, state_number};
-use crate::{CallPage, CallQuery, CallSummary};
-
-/// How many calls a page looks at. A page of one chat without filters has no such bound, because each call that it looks at is a result.
-const CALLS: i64 = 4_096;
-
-/// How many bytes of arguments and outcomes a page searches for a text.
-const BYTES: i64 = 16 << 20;
+use crate::{BYTES_OF_PAGE, CALLS_OF_PAGE, CallPage, CallQuery, CallSummary};
 
 /// The columns of a call for [`CallRow::read`], without arguments and outcome, and then the bytes of both, and the end of the
 /// outcome.
@@ -69,18 +63,13 @@ fn floor_of_chat(
          ORDER BY seq DESC LIMIT ?3";
     if query.text.is_some() {
         let mut sizes = connection.prepare_cached(SIZES)?;
-        return within_bytes(sizes.query(params![chat, before, CALLS + 1])?);
+        return within_bytes(sizes.query(params![chat, before, CALLS_OF_PAGE + 1])?);
     }
-    let is_filtered = query.states.is_some()
-        || query.tool.is_some()
-        || query.visible.is_some()
-        || query.since_ms.is_some()
-        || query.until_ms.is_some();
-    if !is_filtered {
+    if !query.is_filtered() {
         return Ok(None);
     }
     let mut next = connection.prepare_cached(NEXT)?;
-    let next = next.query_row(params![chat, before, CALLS], |row| row.get(0));
+    let next = next.query_row(params![chat, before, CALLS_OF_PAGE], |row| row.get(0));
     Ok(next.optional()?)
 }
 
@@ -96,7 +85,7 @@ fn floor_of_all(
         "SELECT seq, held FROM calls NOT INDEXED WHERE seq < ?1 ORDER BY seq DESC LIMIT ?2";
     if query.text.is_some() {
         let mut sizes = connection.prepare_cached(SIZES)?;
-        return within_bytes(sizes.query(params![before, CALLS + 1])?);
+        return within_bytes(sizes.query(params![before, CALLS_OF_PAGE + 1])?);
     }
     let mut newest = connection.prepare_cached(NEWEST)?;
     let mut newest = |before: i64| newest.query_row([before], |row| row.get::<_, Option<i64>>(0));
@@ -104,14 +93,14 @@ fn floor_of_all(
         return Ok(None);
     };
     // Each call has a number of its own, so a range of this many numbers has at most as many calls.
-    Ok(newest(first.saturating_sub(CALLS - 1))?)
+    Ok(newest(first.saturating_sub(CALLS_OF_PAGE - 1))?)
 }
 
 /// Returns the number of the first of these calls that is beyond the bounds of a search; `None` if all are within.
 fn within_bytes(mut sizes: Rows<'_>) -> Result<Option<i64>, Fault> {
     let (mut calls, mut bytes) = (0, 0_i64);
     while let Some(row) = sizes.next()? {
-        if calls == CALLS || bytes > BYTES {
+        if calls == CALLS_OF_PAGE || bytes > BYTES_OF_PAGE {
             return Ok(Some(row.get(0)?));
         }
         calls += 1;
@@ -154,10 +143,10 @@ fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
     if let Some(until) = query.until_ms {
         filter.and("c.began < ?", time(until));
     }
-    if let Some(text) = &query.text {
+    if let Some(texts) = query.texts() {
         const CONTAINS: &str = "EXISTS (SELECT 1 FROM json_each(?) t WHERE instr(c.arguments, t.value) \
              OR instr(CAST(substr(c.outcome, 9) AS TEXT), t.value))";
-        filter.and(CONTAINS, json(&[text.as_str(), &escaped(text)]));
+        filter.and(CONTAINS, json(&texts));
     }
     if let Some(before) = query.before {
         filter.and("c.seq < ?", before);
@@ -166,15 +155,6 @@ fn filter(chat: Option<i64>, query: &CallQuery, floor: Option<i64>) -> Filter {
         filter.and("c.seq > ?", floor);
     }
     filter
-}
-
-/// Returns a text as it appears within a JSON string.
-fn escaped(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    let inner = json
-        .strip_prefix('"')
-        .and_then(|json| json.strip_suffix('"'));
-    inner.unwrap_or_default().to_owned()
 }
 
 fn json(value: &impl serde::Serialize) -> Value {

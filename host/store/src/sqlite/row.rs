@@ -9,6 +9,7 @@ use toolhost_state::id::CallId;
 
 use super::clock::Moment;
 use super::witness::Key;
+use crate::values::call::held;
 use crate::{Call, CallState, EndedCall};
 
 /// The query for rows that [`CallRow::read`] can read: the columns of calls and the names of their chats. The argument is the rest of
@@ -23,9 +24,6 @@ macro_rules! select_calls {
     };
 }
 pub(super) use select_calls;
-
-/// The bytes that each kept outcome counts in addition to its text.
-const OVERHEAD: i64 = 512;
 
 /// A row of the table `calls`.
 #[derive(Clone, Debug)]
@@ -165,8 +163,8 @@ impl CallRow {
     fn set_outcome(&mut self, outcome: &str) {
         let sum = checksum(&[outcome.as_bytes()]).to_le_bytes();
         self.outcome = Some([&sum, outcome.as_bytes()].concat());
-        let kept = self.arguments.as_ref().map_or(0, String::len) + outcome.len();
-        self.held = OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX));
+        let held = held(self.arguments.as_deref(), outcome);
+        self.held = i64::try_from(held).unwrap_or(i64::MAX);
         self.gone = None;
     }
 

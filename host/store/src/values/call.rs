@@ -87,6 +87,20 @@ pub struct EndedCall {
     pub outcome: String,
 }
 
+impl EndedCall {
+    /// Returns the bytes that the outcome counts against the limit of a store: see [`held`].
+    pub fn held(&self) -> u64 {
+        held(self.call.arguments.as_deref(), &self.outcome)
+    }
+}
+
+/// Returns the bytes that an outcome counts against the limit of a store: its own, those of the arguments, and 512 for the rest.
+pub(crate) fn held(arguments: Option<&str>, outcome: &str) -> u64 {
+    const OVERHEAD: u64 = 512;
+    let kept = arguments.map_or(0, str::len) + outcome.len();
+    OVERHEAD.saturating_add(kept as u64)
+}
+
 /// A stored call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Call {
@@ -257,6 +271,12 @@ pub struct CallPage {
     pub next: Option<i64>,
 }
 
+/// How many calls a page looks at. A page of one chat without filters has no such bound, because each call that it looks at is a result.
+pub const CALLS_OF_PAGE: i64 = 4_096;
+
+/// How many bytes of arguments and outcomes a page searches for a text.
+pub const BYTES_OF_PAGE: i64 = 16 << 20;
+
 /// A query for calls that run or whose outcome is kept.
 #[derive(Clone, Debug, Default)]
 pub struct CallQuery {
@@ -292,5 +312,24 @@ impl CallQuery {
             limit,
             ..Self::default()
         }
+    }
+
+    /// Returns whether the query may leave out calls that are in its chats.
+    pub fn is_filtered(&self) -> bool {
+        self.states.is_some()
+            || self.tool.is_some()
+            || self.visible.is_some()
+            || self.since_ms.is_some()
+            || self.until_ms.is_some()
+    }
+
+    /// Returns the texts of which one must be in the arguments or the outcome: the text of the query, and the same within a JSON string.
+    pub fn texts(&self) -> Option<[String; 2]> {
+        let text = self.text.as_ref()?;
+        let json = serde_json::Value::from(text.as_str()).to_string();
+        let inner = json
+            .strip_prefix('"')
+            .and_then(|json| json.strip_suffix('"'));
+        Some([text.clone(), inner.unwrap_or_default().to_owned()])
     }
 }

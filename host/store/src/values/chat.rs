@@ -22,6 +22,19 @@ pub struct Chat {
     pub ended_ms: Option<u64>,
 }
 
+impl Chat {
+    /// Makes the chat of running calls that no store has yet.
+    pub fn unstored(chat: ChatId) -> Self {
+        Self {
+            chat,
+            principal: String::new(),
+            running: 0,
+            used_ms: None,
+            ended_ms: None,
+        }
+    }
+}
+
 /// A page of a list of chats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatPage {
@@ -42,6 +55,21 @@ pub struct ChatQuery {
     pub after: Option<ChatsAfter>,
     /// The most chats to return.
     pub limit: u32,
+}
+
+impl ChatQuery {
+    /// Makes the page of these chats. One more than the limit says that another page follows.
+    pub fn page(&self, mut chats: Vec<Chat>) -> ChatPage {
+        let most = self.limit as usize;
+        let is_more = chats.len() > most;
+        chats.truncate(most);
+        let last = chats.last().filter(|_| is_more);
+        let next = last.map(|last| ChatsAfter {
+            busy: self.busy.contains_key(&last.chat),
+            chat: last.chat.clone(),
+        });
+        ChatPage { chats, next }
+    }
 }
 
 /// A position in the list of chats.
