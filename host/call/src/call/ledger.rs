@@ -129,31 +129,24 @@ impl Ledger {
         loop {
             match self.begin(request, &mut admit).await? {
                 Begun::Saved(outcome) => return Ok(outcome),
-                Begun::Running(mut waiter) => match waiter.wait_for(Option::is_some).await {
-                    Ok(completion) => {
-                        let completion = completion.clone();
-                        return Ok(completion.unwrap_or(Err(Refused::Closed))?);
-                    }
-                    // Another host began it at the same time.
-                    Err(_) if self.shared.keeper.store.is_shared() => {}
-                    // The task was dropped with its runtime.
-                    Err(_) => return Err(Refused::Closed.into()),
+                Begun::Running(waiter) => match completion(waiter).await {
+                    // Another host began the call at the same time.
+                    None if self.shared.keeper.store.is_shared() => {}
+                    completion => return Ok(completion.unwrap_or(Err(Refused::Closed))?),
                 },
-                Begun::Elsewhere => self.settled(&request.chat, &request.id).await?,
+                Begun::Elsewhere => {
+                    let key = (request.chat.clone(), request.id.clone());
+                    self.settled(key).await?;
+                }
             }
         }
     }
 
     /// Waits until a call runs at no other host.
-    async fn settled(&self, chat: &ChatId, id: &CallId) -> Result<(), Refused> {
-        let store = &self.shared.keeper.store;
-        tokio::select! {
-            settled = store.settled(chat.clone(), id.clone()) => match settled {
-                Ok(_) => Ok(()),
-                Err(error) => Err(unrecorded(&error)),
-            },
-            () = self.shared.stopping.cancelled() => Err(Refused::Closed),
-        }
+    async fn settled(&self, key: Key) -> Result<(), Refused> {
+        let settled = self.shared.keeper.settled(key);
+        let settled = self.shared.stopping.run_until_cancelled(settled).await;
+        settled.unwrap_or(Err(Refused::Closed)).map(drop)
     }
 
     /// Returns the status of a call; `None` if there is no such call, or if the store cannot be read.
@@ -211,7 +204,7 @@ impl Ledger {
         drop(turn);
         match cancelling {
             Cancelling::Elsewhere => {
-                self.settled(chat, id).await?;
+                self.settled(key).await?;
                 Ok(match self.status(chat, id).await {
                     Some(CallStatus::Ended(outcome)) => Cancelled::Ended(outcome),
                     _ => Cancelled::Gone,
@@ -464,13 +457,14 @@ impl Drop for ClosedChat {
     }
 }
 
+/// Waits for the completion of a call that runs; `None`: its task ends without one, because the runtime does, or because another host began
+/// the call.
+async fn completion(mut waiter: watch::Receiver<Completion>) -> Completion {
+    let completion = waiter.wait_for(Option::is_some).await;
+    completion.ok()?.clone()
+}
+
 /// Waits for the outcome of a call that runs.
-async fn wait_for_outcome(
-    mut waiter: watch::Receiver<Completion>,
-) -> Result<Arc<Outcome>, Refused> {
-    match waiter.wait_for(Option::is_some).await {
-        Ok(completion) => completion.clone().unwrap_or(Err(Refused::Closed)),
-        // The task was dropped with its runtime.
-        Err(_) => Err(Refused::Closed),
-    }
+async fn wait_for_outcome(waiter: watch::Receiver<Completion>) -> Result<Arc<Outcome>, Refused> {
+    completion(waiter).await.unwrap_or(Err(Refused::Closed))
 }

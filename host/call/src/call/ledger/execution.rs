@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use toolhost_store::{Begun, Call, Cancellation, EndedCall, Ending, NewCall};
 
 use super::answer::{self, Completion, Key};
-use super::keeper::{AGAIN, Change, unrecorded};
+use super::keeper::{AGAIN, Change};
 use super::past::{Past, lost, state};
 use super::recovery::serialized;
 use super::running::Running;
@@ -35,7 +35,7 @@ pub(super) struct Execution {
     over: bool,
 }
 
-/// What the store says of a call that is about to run.
+/// The answer of the store to the beginning of a call.
 enum Start {
     /// It runs.
     Runs,
@@ -96,8 +96,7 @@ impl Execution {
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
         let (ended, number) = self.ended(&outcome);
         let is_tombstone = ended.cancelled;
-        let arguments = ended.call.arguments.as_ref().map_or(0, String::len);
-        shared.sweeper.add_outcome(arguments + ended.outcome.len());
+        shared.sweeper.add_outcome(&ended);
         let ending = shared.keeper.end_for_all(ended, number, &shared.stopping);
         let told = match ending.await {
             Some(Ending::Stored) => Some(outcome),
@@ -122,8 +121,8 @@ impl Execution {
         self.teller.send_replace(Some(told));
     }
 
-    /// Returns the outcome of a call that another host took over while it ran here, and ended here as `ended` says. If the call may run
-    /// again, this is such a run, and its end is stored. Returns `None` if the host ends before the store says it.
+    /// Returns the outcome of a call that another host took over while the call ran here, and that ended here as `ended` says. If the call
+    /// may run again, this execution is such a run, and its end is stored. Returns `None` if the host ends before the store has an outcome.
     async fn taken_over(
         &self,
         mut call: Call,
@@ -134,7 +133,7 @@ impl Execution {
         let (keeper, stopping) = (&self.shared.keeper, &self.shared.stopping);
         loop {
             if call.is_elsewhere {
-                // The other host is about to end it, or somebody waits there and it runs again.
+                // The other host is about to end the call, or a caller waits there and the call runs again.
                 match self.settled_at_last().await? {
                     Some(settled) => call = settled,
                     None => return Some(Arc::new(lost(id, tool))),
@@ -172,7 +171,7 @@ impl Execution {
     /// Waits until the call runs at no other host, also while the store cannot be reached. Returns `None` if the host ends before.
     async fn settled_at_last(&self) -> Option<Option<Call>> {
         loop {
-            if let Ok(call) = self.settled().await {
+            if let Ok(call) = self.shared.keeper.settled(self.key()).await {
                 return Some(call);
             }
             self.pause().await?;
@@ -219,13 +218,6 @@ impl Execution {
                 Ok(Arc::new(lost(id, tool)))
             }
         })
-    }
-
-    /// Waits until the call runs at no other host.
-    async fn settled(&self) -> Result<Option<Call>, Refused> {
-        let (chat, call) = self.key();
-        let settled = self.shared.keeper.store.settled(chat, call).await;
-        settled.map_err(|error| unrecorded(&error))
     }
 
     fn call(&self) -> NewCall {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolhost_store::{
-    Answer, Backlog, Begun, CancelAnswer, Cancellation, Durability, EndedCall, Ending, NewCall,
-    Store, StoreError,
+    Answer, Backlog, Begun, Call, CancelAnswer, Cancellation, Durability, EndedCall, Ending,
+    NewCall, Store, StoreError,
 };
 
 use super::answer::Key;
@@ -137,6 +137,12 @@ impl Keeper {
             }),
             (None, Some(tools)) => Some(Past::Tombstone { tools }),
         })
+    }
+
+    /// Waits until a call runs at no other host, and returns its record.
+    pub(super) async fn settled(&self, (chat, call): Key) -> Result<Option<Call>, Refused> {
+        let settled = self.store.settled(chat, call).await;
+        settled.map_err(|error| unrecorded(&error))
     }
 
     /// Calls `add` with the id and the digest of each call of a chat of which a change waits to be stored.

@@ -22,7 +22,7 @@ pub trait Listener: Send + Sync {
     fn ended(&self, chat: &ChatId, outcome: &Outcome);
 }
 
-/// What the ledger tells the execution of a call before it begins.
+/// The permission of the ledger to run a call.
 #[derive(Clone, Debug)]
 pub struct Permission {
     /// Is cancelled when the call is cancelled.

@@ -2,10 +2,7 @@
 
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolhost_store::Kept;
-
-/// The bytes that an outcome counts besides its own, as the store counts them.
-const OVERHEAD: u64 = 512;
+use toolhost_store::{EndedCall, Kept};
 
 /// The state of the sweeps.
 #[derive(Debug, Default)]
@@ -21,10 +18,10 @@ pub(super) struct Sweeper {
 
 impl Sweeper {
     /// Counts an outcome.
-    pub(super) fn add_outcome(&self, bytes: usize) {
+    pub(super) fn add_outcome(&self, ended: &EndedCall) {
         let mut kept = self.kept.lock();
         kept.outcomes += 1;
-        kept.bytes += bytes as u64 + OVERHEAD;
+        kept.bytes += ended.held();
     }
 
     /// Counts an id.
