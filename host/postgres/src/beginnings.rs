@@ -1,9 +1,10 @@
 //! Beginnings under way, and those of which the database gave no answer.
 //!
 //! A beginning that the database stored and did not answer names this host, and the call does not run. A repeat at this host may run it. At
-//! another host, a repeat would wait for its end for ever, so the heartbeat withdraws such beginnings.
+//! another host, a repeat would wait for its end for ever, so the host withdraws such beginnings.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{Key, Shared};
 
-/// How long after its failure a beginning is withdrawn. A server that was cut off may still commit it after some time.
+/// How long after its failure a beginning is withdrawn. A database server that was cut off may still commit it after some time.
 const UNSURE: Duration = Duration::from_secs(120);
 
 /// The calls that are about to begin, and those of which it is not known whether their beginnings are stored.
@@ -23,7 +24,7 @@ pub(crate) struct Beginnings {
     unsure: Mutex<HashMap<Key, (Instant, Vec<Uuid>)>>,
 }
 
-/// The right to begin or withdraw a call. Nobody else at this host does either while it exists.
+/// The right to begin or withdraw a call. While it exists, no other task of this host does either.
 pub(crate) struct Turn<'a> {
     beginnings: &'a Beginnings,
     key: Key,
@@ -59,10 +60,10 @@ impl Turn<'_> {
             unsure.remove(&self.key);
             return;
         };
-        let (since, attempts) = unsure
-            .entry(self.key.clone())
-            .or_insert_with(|| (Instant::now(), Vec::new()));
-        *since = Instant::now();
+        let now = Instant::now();
+        let known = unsure.entry(self.key.clone());
+        let (since, attempts) = known.or_insert_with(|| (now, Vec::new()));
+        *since = now;
         attempts.push(attempt);
     }
 }
@@ -74,27 +75,34 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// Withdraws beginnings for as long as the store is open. A task of its own, because a database that answers late must not delay the
+/// heartbeat.
+pub(crate) async fn withdraw(shared: Arc<Shared>) {
+    let mut beats = shared.lease.beats();
+    loop {
+        beats.tick().await;
+        shared.withdraw_unsure().await;
+    }
+}
+
 impl Shared {
     /// Withdraws the beginnings of which the database gave no answer, as far as they are stored.
-    pub(crate) async fn withdraw_unsure(&self) {
+    async fn withdraw_unsure(&self) {
         let beginnings = &self.beginnings;
         let unsure: Vec<_> = {
             let mut unsure = beginnings.unsure.lock();
             unsure.retain(|_, (since, _)| since.elapsed() < UNSURE);
             let unsure = unsure.iter();
-            unsure
-                .map(|(key, (_, attempts))| (key.clone(), attempts.clone()))
-                .collect()
+            let unsure = unsure.map(|(key, (_, attempts))| (key.clone(), attempts.clone()));
+            unsure.collect()
         };
         for (key, attempts) in unsure {
             let turn = beginnings.turn(key).await;
             if self.running.lock().contains(&turn.key) {
                 continue;
             }
-            if let Err(fault) = self
-                .withdraw(&turn.key.0, &turn.key.1, Some(attempts))
-                .await
-            {
+            let (chat, call) = &turn.key;
+            if let Err(fault) = self.withdraw(chat, call, Some(attempts)).await {
                 let error = &fault as &dyn std::error::Error;
                 tracing::debug!(error, "a beginning cannot be withdrawn now");
                 return;

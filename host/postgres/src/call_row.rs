@@ -68,7 +68,7 @@ pub(crate) fn time(at: i64) -> u64 {
     u64::try_from(at).unwrap_or_default()
 }
 
-/// Returns a time as tables have it.
+/// Returns a time, or another number, as tables have it.
 pub(crate) fn to_time(at: u64) -> i64 {
     i64::try_from(at).unwrap_or(i64::MAX)
 }

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use deadpool_postgres::Object;
-use tokio_postgres::types::ToSql;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::unix_time;
 use toolhost_store::{
@@ -12,84 +11,66 @@ use toolhost_store::{
 use uuid::Uuid;
 
 use crate::call_row::{CallRow, select_calls, to_time};
-use crate::database::run;
+use crate::database::{Values, run};
 use crate::error::Fault;
-use crate::listen::CHANNEL;
+use crate::lease::with_lease;
+use crate::listen::{CHANNEL, Message};
 use crate::{Key, Shared};
 
-/// Values of a statement.
-type Values<'a> = [&'a (dyn ToSql + Sync)];
+/// The statement that stores the beginning of a call. The arguments are the changes of a row that is there already, and the condition
+/// under which such a row is changed.
+macro_rules! begin_call {
+    ($changes:literal, $condition:literal) => {
+        concat!(
+            "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), ",
+            "chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease ",
+            "WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) ",
+            "ON CONFLICT (chat) DO UPDATE SET ended = NULL), ",
+            "new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments, attempt) ",
+            "SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8, $9 FROM lease ",
+            "ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, attempt = $9, taken = false, awaited = false, ",
+            "principal = $4, state = 0, began = $7, arguments = $8, touched = clock_timestamp(), gone = NULL, ",
+            $changes,
+            " WHERE ",
+            $condition,
+            " RETURNING 1) SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)"
+        )
+    };
+}
 
 impl Shared {
     /// Stores the beginning of a call unless its id was seen.
     pub(crate) async fn begin(&self, call: &NewCall) -> Result<Begun, Fault> {
         // One statement decides. A tombstone for other tools gives way.
-        const BEGIN: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
-             chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
-                 WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
-                 ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
-             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments, attempt) \
-                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8, $9 FROM lease \
-                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, attempt = $9, taken = false, awaited = false, principal = $4, \
-                     tool = $5, tools = NULL, state = 0, cancelled = false, digest = $6, began = $7, arguments = $8, \
-                     touched = clock_timestamp(), gone = NULL \
-                 WHERE c.state = 5 AND c.tools IS NOT NULL AND NOT $5 = ANY(c.tools) \
-                 RETURNING 1) \
-             SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)";
+        const BEGIN: &str = begin_call!(
+            "tool = $5, tools = NULL, cancelled = false, digest = $6",
+            "c.state = 5 AND c.tools IS NOT NULL AND NOT $5 = ANY(c.tools)"
+        );
         self.begin_with(call, BEGIN).await
     }
 
     /// Stores that a call runs again whose outcome is unknown.
     pub(crate) async fn resume(&self, call: &NewCall) -> Result<Begun, Fault> {
-        const RESUME: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
-             chat AS (INSERT INTO toolhost.chats AS h (chat, owner) SELECT $2, $4 FROM lease \
-                 WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2 AND ended IS NULL) \
-                 ON CONFLICT (chat) DO UPDATE SET ended = NULL), \
-             new AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, digest, began, arguments, attempt) \
-                 SELECT $2, $3, $1, $4, $5, 0, $6, $7, $8, $9 FROM lease \
-                 ON CONFLICT (chat, call) DO UPDATE SET number = DEFAULT, host = $1, attempt = $9, taken = false, awaited = false, principal = $4, \
-                     state = 0, began = $7, ended = NULL, arguments = $8, outcome = NULL, held = 0, \
-                     touched = clock_timestamp(), gone = NULL \
-                 WHERE c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6 \
-                 RETURNING 1) \
-             SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)";
+        const RESUME: &str = begin_call!(
+            "ended = NULL, outcome = NULL, held = 0",
+            "c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6"
+        );
         self.begin_with(call, RESUME).await
     }
 
     async fn begin_with(&self, call: &NewCall, statement: &'static str) -> Result<Begun, Fault> {
         let turn = self.beginnings.turn(key(call)).await;
         let attempt = Uuid::now_v7();
-        let begun = match self
-            .begin_at(self.lease.host(), call, (statement, attempt))
-            .await
-        {
-            (lost, Err(Fault::NoLease)) => match self.renew(lost).await {
-                Ok(()) => {
-                    self.begin_at(self.lease.host(), call, (statement, attempt))
-                        .await
-                        .1
-                }
-                Err(fault) => Err(fault),
-            },
-            (_, begun) => begun,
-        };
+        let begun = with_lease!(self, host => run!(self.database, connection => {
+            let how = (statement, attempt);
+            self.begin_once(connection, host, call, how).await
+        }));
         if let Ok(Begun::New) = begun {
             self.running.lock().insert(key(call));
         }
         let is_unsure = begun.as_ref().is_err_and(Fault::is_unreachable);
         turn.end(is_unsure.then_some(attempt));
         begun
-    }
-
-    async fn begin_at(
-        &self,
-        host: Uuid,
-        call: &NewCall,
-        how: (&'static str, Uuid),
-    ) -> (Uuid, Result<Begun, Fault>) {
-        let begun =
-            run!(self.database, connection => self.begin_once(connection, host, call, how).await);
-        (host, begun)
     }
 
     async fn begin_once(
@@ -159,35 +140,23 @@ impl Shared {
     /// before the answer. The caller has the turn at the call.
     fn is_unheard(&self, row: &CallRow) -> bool {
         let call = &row.call;
-        let (Some(chat), Some(id)) = (&call.chat, &call.call) else {
-            return false;
-        };
         call.state == CallState::Running
             && !call.is_elsewhere
             && !row.taken
-            && !self.running.lock().contains(&(chat.clone(), id.clone()))
+            && key_of(call).is_some_and(|key| !self.running.lock().contains(&key))
     }
 
     /// Returns whether a call has not begun, and is not about to: see [`Shared::is_unheard`].
     fn is_left(&self, row: &CallRow) -> bool {
-        let call = &row.call;
-        let (Some(chat), Some(id)) = (&call.chat, &call.call) else {
-            return false;
-        };
-        !self.beginnings.is_under_way(&(chat.clone(), id.clone())) && self.is_unheard(row)
+        // In this order: a beginning is among those that run before it is no longer under way.
+        key_of(&row.call).is_some_and(|key| !self.beginnings.is_under_way(&key))
+            && self.is_unheard(row)
     }
 
     /// Stores the end of a call, and the call itself if its beginning is not stored. A host that has lost its lease takes another one
     /// first, under which it ends no call that began before.
     pub(crate) async fn end(&self, ended: &EndedCall) -> Result<Ending, Fault> {
-        let host = self.lease.host();
-        match self.end_at(host, ended).await {
-            Err(Fault::NoLease) => {
-                self.renew(host).await?;
-                self.end_at(self.lease.host(), ended).await
-            }
-            ending => ending,
-        }
+        with_lease!(self, host => self.end_at(host, ended).await)
     }
 
     async fn end_at(&self, host: Uuid, ended: &EndedCall) -> Result<Ending, Fault> {
@@ -210,10 +179,9 @@ impl Shared {
         let digest = &call.digest[..];
         let began = to_time(call.began_ms);
         let now = to_time(unix_time::now_ms());
-        let kept = call.arguments.as_ref().map_or(0, String::len) + ended.outcome.len();
-        let held = OVERHEAD.saturating_add(i64::try_from(kept).unwrap_or(i64::MAX));
+        let held = to_time(ended.held());
         let state = ended.state.number();
-        let message = crate::listen::Message::Ended {
+        let message = Message::Ended {
             chat: call.chat.clone(),
             call: id.to_owned(),
         }
@@ -275,10 +243,7 @@ impl Shared {
         let mut running = self.running.lock();
         let calls = taken.into_iter().map(|row| row.call);
         let calls: Vec<_> = calls
-            .filter(|call| match (&call.chat, &call.call) {
-                (Some(chat), Some(id)) => running.insert((chat.clone(), id.clone())),
-                _ => true,
-            })
+            .filter(|call| key_of(call).is_none_or(|key| running.insert(key)))
             .collect();
         self.lease.count_taken_over(calls.len());
         Ok(calls)
@@ -349,9 +314,6 @@ impl Shared {
     }
 }
 
-/// The bytes that each kept outcome counts in addition to its text.
-const OVERHEAD: i64 = 512;
-
 /// Returns the row of a call; `None` if the id was not seen.
 pub(crate) async fn find(
     connection: &Object,
@@ -369,7 +331,12 @@ fn key(call: &NewCall) -> Key {
     (call.chat.clone(), call.call.clone())
 }
 
-/// Somebody who waits for the end of a call at another host.
+/// Returns the key of a call, unless only the digest of its id is left.
+fn key_of(call: &Call) -> Option<Key> {
+    Some((call.chat.clone()?, call.call.clone()?))
+}
+
+/// A caller that waits for the end of a call at another host.
 struct Waiting<'a> {
     shared: &'a Shared,
     key: Key,

@@ -8,8 +8,9 @@ use uuid::Uuid;
 
 use crate::Shared;
 use crate::call_row::{CallRow, select_calls, to_time};
-use crate::database::transact;
+use crate::database::{Values, transact};
 use crate::error::Fault;
+use crate::lease::require_lease;
 use crate::listen::{CHANNEL, Message};
 
 impl Shared {
@@ -43,7 +44,7 @@ impl Shared {
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {
             for statement in [FORGET, STOP] {
-                let values: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
+                let values: &Values<'_> =
                     &[&chat.as_str(), &call.as_str(), &host, &attempts];
                 transaction.execute(statement, values).await?;
             }
@@ -66,16 +67,6 @@ async fn cancel_in(
             extend(transaction, cancellation, known).await
         }
         Some(known) => mark(transaction, cancellation, known).await,
-    }
-}
-
-/// Fails if a host has lost its lease.
-pub(crate) async fn require_lease(transaction: &Transaction<'_>, host: Uuid) -> Result<(), Fault> {
-    const LEASE: &str = "SELECT toolhost.has_lease($1)";
-    let has_lease = transaction.query_one(LEASE, &[&host]).await?;
-    match has_lease.try_get(0)? {
-        true => Ok(()),
-        false => Err(Fault::NoLease),
     }
 }
 
@@ -119,8 +110,7 @@ async fn add(
         .as_ref()
         .map(|tools| tools.iter().cloned().collect::<Vec<_>>());
     let (digest, now) = (&[0_u8; 32][..], to_time(unix_time::now_ms()));
-    let values: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
-        &[&chat, &call, &cancellation.principal, &tools, &digest, &now];
+    let values: &Values<'_> = &[&chat, &call, &cancellation.principal, &tools, &digest, &now];
     let added = transaction.execute(ADD, values).await?;
     Ok((added > 0).then(|| CancelAnswer::Tombstone(cancellation.tools.clone())))
 }

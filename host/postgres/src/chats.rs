@@ -10,7 +10,7 @@ use toolhost_store::{Chat, ChatPage, ChatQuery, ChatsAfter};
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
-use crate::database::run;
+use crate::database::{Values, run};
 use crate::error::Fault;
 use crate::query::Query;
 
@@ -37,7 +37,7 @@ impl Shared {
         let (now, host) = (to_time(unix_time::now_ms()), self.lease.host());
         run!(self.database, connection => {
             let end = connection.prepare_cached(END).await?;
-            let values: &[&(dyn tokio_postgres::types::ToSql + Sync)] =
+            let values: &Values<'_> =
                 &[&chat.as_str(), &now, &host];
             connection.execute(&end, values).await?;
             Ok(())
@@ -61,9 +61,8 @@ async fn busy(connection: &Object, query: &ChatQuery) -> Result<BTreeMap<ChatId,
 }
 
 async fn page(connection: &Object, query: &ChatQuery) -> Result<ChatPage, Fault> {
-    let most = query.limit as usize;
     // Ask for one more than the limit to learn whether another page follows.
-    let wanted = most.saturating_add(1);
+    let wanted = (query.limit as usize).saturating_add(1);
     let (mut chats, mut after) = (Vec::new(), None);
     match &query.after {
         Some(ChatsAfter { busy: false, chat }) => after = Some(chat),
@@ -86,14 +85,7 @@ async fn page(connection: &Object, query: &ChatQuery) -> Result<ChatPage, Fault>
             chats.extend(chat(&row)?);
         }
     }
-    let is_more = chats.len() > most;
-    chats.truncate(most);
-    let last = chats.last().filter(|_| is_more);
-    let next = last.map(|last| ChatsAfter {
-        busy: query.busy.contains_key(&last.chat),
-        chat: last.chat.clone(),
-    });
-    Ok(ChatPage { chats, next })
+    Ok(query.page(chats))
 }
 
 /// Returns chats with running calls, by name.
@@ -115,13 +107,7 @@ async fn running(
         known.extend(chat(&row)?.map(|chat| (chat.chat.clone(), chat)));
     }
     let chats = wanted.into_iter().map(|(name, running)| {
-        let unknown = || Chat {
-            chat: name.clone(),
-            principal: String::new(),
-            running: 0,
-            used_ms: None,
-            ended_ms: None,
-        };
+        let unknown = || Chat::unstored(name.clone());
         Chat {
             running: *running,
             ..known.remove(name).unwrap_or_else(unknown)

@@ -8,13 +8,24 @@ use deadpool_postgres::{
     Transaction,
 };
 use tokio_postgres::IsolationLevel;
+use tokio_postgres::types::ToSql;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use uuid::Uuid;
 
 use crate::Config;
 use crate::error::Fault;
 
 /// How often a transaction is tried that meets others, or whose connection turns out to be lost.
 const ATTEMPTS: usize = 3;
+
+/// Values of a statement.
+pub(crate) type Values<'a> = [&'a (dyn ToSql + Sync)];
+
+/// Returns these values with the host in front of them, as `$1`.
+pub(crate) fn of_host<'a>(host: &'a Uuid, values: &Values<'a>) -> Vec<&'a (dyn ToSql + Sync)> {
+    let host = std::iter::once(host as &(dyn ToSql + Sync));
+    host.chain(values.iter().copied()).collect()
+}
 
 /// A pool of connections.
 #[derive(Debug)]

@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use deadpool_postgres::Transaction;
 use parking_lot::Mutex;
+use tokio::time::{Interval, MissedTickBehavior};
 use toolhost_store::News;
 use uuid::Uuid;
 
-use crate::database::Database;
-use crate::database::run;
+use crate::database::{Database, Values, run};
 use crate::error::Fault;
 use crate::{Config, Shared};
 
@@ -88,6 +89,13 @@ impl Lease {
         *self.host.lock()
     }
 
+    /// Returns an interval of heartbeats.
+    pub(crate) fn beats(&self) -> Interval {
+        let mut beats = tokio::time::interval(self.beat);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        beats
+    }
+
     pub(crate) fn numbers(&self) -> Leases {
         Leases {
             host: self.host(),
@@ -110,8 +118,8 @@ impl Lease {
         let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let enter = connection.prepare_cached(ENTER).await?;
-            let values: [&(dyn tokio_postgres::types::ToSql + Sync); 5] = [&host, &self.machine, &self.name, &self.address, &lasts];
-            connection.execute(&enter, &values).await?;
+            let values: &Values<'_> = &[&host, &self.machine, &self.name, &self.address, &lasts];
+            connection.execute(&enter, values).await?;
             Ok(())
         })
     }
@@ -131,7 +139,7 @@ impl Lease {
         })
     }
 
-    /// Gives the lease up: other hosts take over at once what runs here.
+    /// Gives the lease up: other hosts take over the calls of this one at once.
     pub(crate) async fn give_up(&self, database: &Database) -> Result<(), Fault> {
         self.is_closed.store(true, Ordering::SeqCst);
         let host = self.host();
@@ -146,8 +154,7 @@ impl Lease {
 /// Prolongs the lease of a host for as long as the store is open.
 pub(crate) async fn beat(shared: Arc<Shared>) {
     let lease = &shared.lease;
-    let mut beats = tokio::time::interval(lease.beat);
-    beats.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut beats = lease.beats();
     loop {
         beats.tick().await;
         if lease.is_closed.load(Ordering::SeqCst) {
@@ -157,7 +164,6 @@ pub(crate) async fn beat(shared: Arc<Shared>) {
         match lease.prolong(&shared.database, host).await {
             Ok((true, is_interrupted)) => {
                 shared.found();
-                shared.withdraw_unsure().await;
                 if is_interrupted {
                     shared.tell(News::Interrupted);
                 }
@@ -210,7 +216,7 @@ impl Shared {
         let next = Uuid::now_v7();
         lease.enter(&self.database, next).await?;
         *lease.host.lock() = next;
-        // What ran under the earlier id is ended by the host that takes it over, be it this one.
+        // The calls that ran under the earlier id are ended by the host that takes them over, be it this one.
         self.running.lock().clear();
         lease.lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
@@ -233,6 +239,36 @@ impl Shared {
         })
     }
 }
+
+/// Fails if a host has lost its lease.
+pub(crate) async fn require_lease(transaction: &Transaction<'_>, host: Uuid) -> Result<(), Fault> {
+    const LEASE: &str = "SELECT toolhost.has_lease($1)";
+    let has_lease = transaction.query_one(LEASE, &[&host]).await?;
+    match has_lease.try_get(0)? {
+        true => Ok(()),
+        false => Err(Fault::NoLease),
+    }
+}
+
+/// Does work for the host that has this lease. If the host has lost it, takes another lease and does the work once more:
+/// `with_lease!(shared, host => work)`. A macro for the same reason as [`run`].
+macro_rules! with_lease {
+    ($shared:expr, $host:ident => $work:expr) => {{
+        let shared: &$crate::Shared = $shared;
+        let $host = shared.lease.host();
+        match $work {
+            Err($crate::error::Fault::NoLease) => match shared.renew($host).await {
+                Ok(()) => {
+                    let $host = shared.lease.host();
+                    $work
+                }
+                Err(fault) => Err(fault),
+            },
+            done => done,
+        }
+    }};
+}
+pub(crate) use with_lease;
 
 /// Returns the hosts of the store.
 pub(crate) async fn neighbours(database: &Database) -> Result<Vec<Neighbour>, Fault> {

@@ -49,11 +49,11 @@ type Key = (ChatId, CallId);
 pub struct Postgres {
     shared: Arc<Shared>,
     news: Mutex<Option<UnboundedReceiver<News>>>,
-    /// The heartbeat and the listener. They end with the store.
+    /// The heartbeat, the listener, and the task that withdraws beginnings. They end with the store.
     _tasks: JoinSet<()>,
 }
 
-/// What the store and its tasks share.
+/// The state that the store and its tasks share.
 #[derive(Debug)]
 struct Shared {
     database: Database,
@@ -61,7 +61,7 @@ struct Shared {
     beginnings: Beginnings,
     /// The calls that began here and have no end yet.
     running: Mutex<HashSet<Key>>,
-    /// The calls of other hosts whose ends somebody here waits for.
+    /// The calls of other hosts for whose ends callers of this host wait.
     awaited: Mutex<HashMap<Key, watch::Sender<()>>>,
     touched: Mutex<Touched>,
     news: UnboundedSender<News>,
@@ -99,6 +99,7 @@ impl Postgres {
         });
         let mut tasks = JoinSet::new();
         tasks.spawn(lease::beat(Arc::clone(&shared)));
+        tasks.spawn(beginnings::withdraw(Arc::clone(&shared)));
         tasks.spawn(listen::listen(Arc::clone(&shared), config));
         Ok(Self {
             shared,

@@ -29,7 +29,7 @@ impl Postgres {
     {
         let changing = change(Arc::clone(&self.shared));
         let shared = Arc::clone(&self.shared);
-        let changing = tokio::spawn(async move {
+        let changing = async move {
             let changed = changing.await;
             let count = match changed {
                 Ok(_) => &shared.changes,
@@ -37,8 +37,10 @@ impl Postgres {
             };
             count.fetch_add(1, Ordering::Relaxed);
             changed.map_err(|fault| fault.into_store_error(action))
-        });
+        };
         Box::pin(async move {
+            // The change is handed over now, and not before: the ledger makes changes in an order.
+            let changing = tokio::spawn(changing);
             changing.await.unwrap_or_else(|error| {
                 Err(StoreError::Failed {
                     action,

@@ -3,19 +3,13 @@
 use deadpool_postgres::Object;
 use tokio_postgres::Row;
 use toolhost_state::id::CallId;
-use toolhost_store::{CallPage, CallQuery, CallState, CallSummary};
+use toolhost_store::{BYTES_OF_PAGE, CALLS_OF_PAGE, CallPage, CallQuery, CallState, CallSummary};
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
 use crate::database::run;
 use crate::error::Fault;
 use crate::query::Query;
-
-/// How many calls a page looks at. A page of one chat without filters has no such bound, because each call that it looks at is a result.
-const CALLS: i64 = 4_096;
-
-/// How many bytes of arguments and outcomes a page searches for a text.
-const BYTES: i64 = 16 << 20;
 
 /// The columns that [`summary`] reads. The numbers of an outcome stand at its end.
 const COLUMNS: &str = "SELECT c.number, c.chat, c.call, c.principal, c.tool, c.state, c.began, c.ended, octet_length(c.arguments), \
@@ -51,13 +45,8 @@ async fn page(connection: &Object, query: &CallQuery) -> Result<CallPage, Fault>
 
 /// Returns the floor of a page: the number of the newest call below the page. `None`: the page reaches the oldest call.
 async fn floor(connection: &Object, query: &CallQuery) -> Result<Option<i64>, Fault> {
-    let is_filtered = query.states.is_some()
-        || query.tool.is_some()
-        || query.visible.is_some()
-        || query.since_ms.is_some()
-        || query.until_ms.is_some();
     let is_one = query.chat.is_some() && query.call.is_some();
-    let is_unbounded = query.chat.is_some() && !is_filtered && query.text.is_none();
+    let is_unbounded = query.chat.is_some() && !query.is_filtered() && query.text.is_none();
     if is_one || is_unbounded {
         return Ok(None);
     }
@@ -70,13 +59,13 @@ async fn floor(connection: &Object, query: &CallQuery) -> Result<Option<i64>, Fa
     }
     looked.and("c.number < ?", query.before.unwrap_or(i64::MAX));
     let bytes = match query.text {
-        Some(_) => format!(" OR bytes - held > {BYTES}"),
+        Some(_) => format!(" OR bytes - held > {BYTES_OF_PAGE}"),
         None => String::new(),
     };
     looked.add(&format!(
-        " WINDOW page AS (ORDER BY number DESC) ORDER BY number DESC LIMIT {}) looked WHERE place > {CALLS}{bytes} \
+        " WINDOW page AS (ORDER BY number DESC) ORDER BY number DESC LIMIT {}) looked WHERE place > {CALLS_OF_PAGE}{bytes} \
          ORDER BY number DESC LIMIT 1",
-        CALLS + 1
+        CALLS_OF_PAGE + 1
     ));
     let rows = looked.rows(connection).await?;
     Ok(rows.first().map(|row| row.try_get(0)).transpose()?)
@@ -108,9 +97,9 @@ fn filter_by(filter: &mut Query, query: &CallQuery) {
     if let Some(until) = query.until_ms {
         filter.and("c.began < ?", to_time(until));
     }
-    if let Some(text) = &query.text {
+    if let Some(texts) = query.texts() {
         const CONTAINS: &str = "EXISTS (SELECT FROM unnest(?::text[]) t WHERE position(t in c.arguments) > 0 OR position(t in c.outcome) > 0)";
-        filter.and(CONTAINS, vec![text_of(text), escaped(text)]);
+        filter.and(CONTAINS, Vec::from(texts.map(|text| text_of(&text))));
     }
     if let Some(before) = query.before {
         filter.and("c.number < ?", before);
@@ -121,15 +110,6 @@ fn filter_by(filter: &mut Query, query: &CallQuery) {
 /// nothing matches.
 fn text_of(text: &str) -> String {
     text.replace('\0', "\u{1}")
-}
-
-/// Returns a text as it appears within a JSON string.
-fn escaped(text: &str) -> String {
-    let json = serde_json::Value::from(text).to_string();
-    let inner = json
-        .strip_prefix('"')
-        .and_then(|json| json.strip_suffix('"'));
-    inner.unwrap_or_default().to_owned()
 }
 
 /// Reads a row of [`COLUMNS`].

@@ -2,7 +2,6 @@
 
 use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Binding, Home, StoredWorkspace, Workspaces};
@@ -10,25 +9,34 @@ use uuid::Uuid;
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
-use crate::database::{run, transact};
+use crate::database::{Values, of_host, run, transact};
 use crate::error::Fault;
+use crate::lease::require_lease;
 use crate::listen::{CHANNEL, Message};
+
+/// The query for rows that [`workspace`] reads, of the table `w`.
+macro_rules! select_workspaces {
+    ($rest:literal) => {
+        concat!(
+            "SELECT w.name, w.spec, w.principal, w.created, w.used, w.removed FROM toolhost.workspaces w ",
+            $rest
+        )
+    };
+}
 
 impl Shared {
     /// Makes a change of a host that has its lease, and tells the other hosts something, if there is something to tell. `$1` is the host.
     async fn change(
         &self,
         statement: &'static str,
-        values: &[&(dyn ToSql + Sync)],
+        values: &Values<'_>,
         message: Option<Message>,
     ) -> Result<(), Fault> {
         let message = message.map(|message| message.to_json());
         let host = self.lease.host();
-        let values: Vec<_> = std::iter::once(&host as &(dyn ToSql + Sync))
-            .chain(values.iter().copied())
-            .collect();
+        let values = of_host(&host, values);
         transact!(self.database, transaction => {
-            crate::cancel::require_lease(transaction, host).await?;
+            require_lease(transaction, host).await?;
             transaction.execute(statement, &values).await?;
             if let Some(message) = &message {
                 transaction.query(TELL, &[&CHANNEL, message]).await?;
@@ -43,7 +51,7 @@ impl Shared {
              ON CONFLICT (name) DO UPDATE SET spec = $3, principal = $4, created = $5, used = $6, removed = $7";
         let (created, used) = (to_time(workspace.created_ms), to_time(workspace.used_ms));
         let removed = workspace.removed_ms.map(to_time);
-        let values: [&(dyn ToSql + Sync); 6] = [
+        let values: &Values<'_> = &[
             &workspace.name.as_str(),
             &workspace.spec,
             &workspace.principal,
@@ -55,7 +63,7 @@ impl Shared {
             by: self.lease.host(),
             name: workspace.name.to_string(),
         };
-        self.change(PUT, &values, Some(message)).await
+        self.change(PUT, values, Some(message)).await
     }
 
     /// Forgets a workspace, and which chats belong to it.
@@ -77,7 +85,7 @@ impl Shared {
         }
         .to_json();
         let bound = transact!(self.database, transaction => {
-            crate::cancel::require_lease(transaction, host).await?;
+            require_lease(transaction, host).await?;
             if home(transaction, chat, "").await?.is_some() {
                 return Ok(None);
             }
@@ -87,9 +95,7 @@ impl Shared {
             bound(transaction, chat).await
         })?;
         match bound {
-            Some(bound) => bound
-                .parse()
-                .map_err(|_| Fault::Odd("a name of a workspace that is none")),
+            Some(bound) => name(&bound),
             None => Ok(WorkspaceName::of_default()),
         }
     }
@@ -100,7 +106,7 @@ impl Shared {
         const HOST: &str = "SELECT name, address FROM toolhost.hosts WHERE machine = $1 ORDER BY until DESC LIMIT 1";
         let (host, machine) = (self.lease.host(), self.lease.machine);
         transact!(self.database, transaction => {
-            crate::cancel::require_lease(transaction, host).await?;
+            require_lease(transaction, host).await?;
             match home(transaction, chat.as_str(), principal).await? {
                 Some(known) if known == machine => Ok(Home::Here),
                 Some(known) => {
@@ -126,8 +132,9 @@ impl Shared {
         &self,
         chat: &ChatId,
     ) -> Result<Option<StoredWorkspace>, Fault> {
-        const OF_CHAT: &str = "SELECT w.name, w.spec, w.principal, w.created, w.used, w.removed FROM toolhost.bindings b \
-             JOIN toolhost.workspaces w ON w.name = b.workspace WHERE b.chat = $1";
+        const OF_CHAT: &str = select_workspaces!(
+            "JOIN toolhost.bindings b ON w.name = b.workspace WHERE b.chat = $1"
+        );
         self.one_workspace(OF_CHAT, chat.as_str()).await
     }
 
@@ -136,7 +143,7 @@ impl Shared {
         &self,
         name: &WorkspaceName,
     ) -> Result<Option<StoredWorkspace>, Fault> {
-        const ONE: &str = "SELECT name, spec, principal, created, used, removed FROM toolhost.workspaces WHERE name = $1";
+        const ONE: &str = select_workspaces!("WHERE w.name = $1");
         self.one_workspace(ONE, name.as_str()).await
     }
 
@@ -154,7 +161,7 @@ impl Shared {
 
     /// Returns all workspaces and their chats.
     pub(crate) async fn workspaces(&self) -> Result<Workspaces, Fault> {
-        const ALL: &str = "SELECT name, spec, principal, created, used, removed FROM toolhost.workspaces ORDER BY name";
+        const ALL: &str = select_workspaces!("ORDER BY w.name");
         const BINDINGS: &str = "SELECT chat, workspace FROM toolhost.bindings ORDER BY chat";
         run!(self.database, connection => {
             let found = connection.query(ALL, &[]).await?;
@@ -205,7 +212,7 @@ fn name(text: &str) -> Result<WorkspaceName, Fault> {
         .map_err(|_| Fault::Odd("a name of a workspace that is none"))
 }
 
-/// Reads a row with the columns of a workspace.
+/// Reads a row of [`select_workspaces`].
 fn workspace(row: &Row) -> Result<StoredWorkspace, Fault> {
     Ok(StoredWorkspace {
         name: name(row.try_get(0)?)?,

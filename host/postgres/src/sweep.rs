@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
-use tokio_postgres::types::ToSql;
 use toolhost_state::id::ChatId;
 use toolhost_store::{Kept, Limits, Swept, excess};
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
-use crate::database::run;
+use crate::database::{Values, of_host, run};
 use crate::error::Fault;
 
 /// How many rows one statement drops.
@@ -19,10 +18,6 @@ const ROWS: i64 = 1_000;
 
 /// The usage of each chat, by the name of its token and then by the chat.
 type Usage = BTreeMap<String, BTreeMap<String, u64>>;
-
-/// A statement that drops rows of one chat.
-#[derive(Clone, Copy)]
-struct Drops(&'static str);
 
 /// The chats that the next sweep looks at.
 #[derive(Debug, Default)]
@@ -129,22 +124,21 @@ impl Shared {
         Ok(dropped)
     }
 
-    /// Drops the oldest of a chat, until it has this much less.
-    async fn drop_over(&self, drops: Drops, chat: &str, over: u64) -> Result<u64, Fault> {
+    /// Drops the oldest rows or outcomes of a chat, until it has this much less.
+    async fn drop_over(
+        &self,
+        statement: &'static str,
+        chat: &str,
+        over: u64,
+    ) -> Result<u64, Fault> {
         let (host, over) = (self.lease.host(), to_time(over));
-        run!(self.database, connection => Ok(connection.execute(drops.0, &[&host, &chat, &over]).await?))
+        run!(self.database, connection => Ok(connection.execute(statement, &[&host, &chat, &over]).await?))
     }
 
     /// Repeats a statement that changes at most [`ROWS`] rows until it changes fewer. `$1` is this host. Returns how many it changed.
-    async fn until_done(
-        &self,
-        statement: &'static str,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Fault> {
+    async fn until_done(&self, statement: &'static str, values: &Values<'_>) -> Result<u64, Fault> {
         let host = self.lease.host();
-        let values: Vec<_> = std::iter::once(&host as &(dyn ToSql + Sync))
-            .chain(values.iter().copied())
-            .collect();
+        let values = of_host(&host, values);
         let mut changed = 0;
         loop {
             let rows = run!(self.database, connection => {
@@ -160,18 +154,14 @@ impl Shared {
 }
 
 /// Drops the oldest outcomes of a chat that hold this many bytes together.
-const DROP_BYTES: Drops = Drops(
-    "UPDATE toolhost.calls SET outcome = NULL, arguments = NULL, held = 0, gone = clock_timestamp(), touched = clock_timestamp() \
+const DROP_BYTES: &str = "UPDATE toolhost.calls SET outcome = NULL, arguments = NULL, held = 0, gone = clock_timestamp(), touched = clock_timestamp() \
      WHERE (chat, call) IN (SELECT chat, call FROM (SELECT chat, call, sum(held) OVER (ORDER BY number) - held AS before \
          FROM toolhost.calls WHERE chat = $2 AND gone IS NULL AND held > 0 AND state <> 0) old WHERE before < $3::bigint) \
-     AND state <> 0 AND toolhost.has_lease($1)",
-);
+     AND state <> 0 AND toolhost.has_lease($1)";
 
 /// Forgets this many of the oldest ids of a chat.
-const DROP_IDS: Drops = Drops(
-    "DELETE FROM toolhost.calls WHERE (chat, call) IN (SELECT chat, call FROM toolhost.calls WHERE chat = $2 AND gone IS NOT NULL \
-         ORDER BY gone, number LIMIT $3) AND gone IS NOT NULL AND toolhost.has_lease($1)",
-);
+const DROP_IDS: &str = "DELETE FROM toolhost.calls WHERE (chat, call) IN (SELECT chat, call FROM toolhost.calls WHERE chat = $2 AND gone IS NOT NULL \
+         ORDER BY gone, number LIMIT $3) AND gone IS NOT NULL AND toolhost.has_lease($1)";
 
 async fn chats_with_outcomes(connection: &Object) -> Result<Vec<String>, Fault> {
     const ALL: &str = "SELECT chat FROM toolhost.calls WHERE gone IS NULL GROUP BY chat";
