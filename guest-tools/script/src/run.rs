@@ -51,7 +51,7 @@ pub(crate) fn run(
 struct Script<'a, C: Calls> {
     work: Shared<C>,
     code: &'a str,
-    /// What the engine evaluates: the script without types, in a function.
+    /// The text that the engine evaluates: the script without types, in a function.
     source: String,
     hooks: Rc<Hooks>,
     context: Context,

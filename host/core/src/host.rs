@@ -65,7 +65,7 @@ pub struct Host {
 #[derive(Debug)]
 struct Inner {
     ledger: Ledger,
-    /// What belongs to this host alone.
+    /// The store of this host alone.
     records: Arc<dyn LocalStore>,
     /// All workspaces, for callers that do not know that of a chat.
     workspace: Arc<dyn Workspace>,

@@ -81,7 +81,8 @@ pub(super) enum Place {
 }
 
 impl Place {
-    /// Returns whether a start with a key runs once there, whatever is started anew in between, as far as that is known.
+    /// Returns whether a start with a key runs once in this place, also if host and workspace are started anew in between. A workspace that
+    /// is not open yet is not known to do so.
     pub(super) fn remembers_starts(&self) -> bool {
         match self {
             Self::Default => false,

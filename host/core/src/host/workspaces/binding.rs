@@ -121,10 +121,9 @@ impl Host {
         request: &mut Request,
     ) -> Result<(), WorkspaceError> {
         let (workspaces, actor) = (&self.inner.workspaces, &request.actor);
-        let is_default = match &request.workspace {
-            Some(wanted) => wanted.is_default(),
-            None => actor.only_workspace().is_none_or(|only| only.is_default()),
-        };
+        let asked = request.workspace.clone();
+        let asked = asked.or_else(|| actor.only_workspace());
+        let is_default = asked.is_none_or(|asked| asked.is_default());
         let chat = &request.chat;
         workspaces.find_home(chat, actor.name(), is_default).await?;
         let known = workspaces.named(&request.chat);

@@ -206,7 +206,7 @@ impl Entry {
         state.open.as_ref().map(|open| Arc::clone(&open.workspace))
     }
 
-    /// Returns whether it is open, and a start with a key runs once, whatever is started anew in between.
+    /// Returns whether the workspace is open, and a start with a key runs once in it, also if host and workspace are started anew in between.
     pub(super) fn remembers_starts(&self) -> bool {
         let state = self.state.lock();
         state
@@ -270,7 +270,7 @@ impl Entry {
 }
 
 impl InUse {
-    /// Returns whether the workspace is open, and a start with a key runs once there.
+    /// Returns whether the workspace is open, and a start with a key runs once in it.
     pub(in crate::host) fn remembers_starts(&self) -> bool {
         self.0.remembers_starts()
     }
