@@ -17,7 +17,8 @@ use toolhost_postgres::{Config, Postgres};
 use toolhost_remote::AgentsConfig;
 
 use crate::harness::{
-    PATIENCE, Server, cluster, elsewhere, postgres, shared_state, spawner, without_namespaces,
+    PATIENCE, Server, cluster, elsewhere, postgres, shared_state, spawner, until,
+    without_namespaces,
 };
 
 /// Hosts of one database, and the agent `agent`.
@@ -63,7 +64,7 @@ impl Cluster {
         self.node_with(Config {
             name: name.to_owned(),
             address: Some(format!("https://{name}.example.com")),
-            ..cluster::config(&self.url)
+            ..postgres::config(&self.url)
         })
         .await
     }
@@ -84,6 +85,11 @@ impl Cluster {
             store,
             workspace,
         }
+    }
+
+    /// Waits until a line was written to a file of the agent.
+    async fn begun(&self, file: &str) {
+        until("the command runs", || (self.lines(file) == 1).then_some(())).await;
     }
 
     /// How often a line was written to a file of the agent.

@@ -145,18 +145,10 @@ impl Field {
             .unwrap();
     }
 
-    async fn admin(&self) -> Option<tokio_postgres::Client> {
-        let (client, connection) = tokio_postgres::connect(&self.url, tokio_postgres::NoTls)
-            .await
-            .ok()?;
-        tokio::spawn(connection);
-        Some(client)
-    }
-
     /// Waits until the lease of a host has run out.
     async fn is_out(&self, name: &str) {
         const OUT: &str = "SELECT coalesce(bool_and(until < clock_timestamp()), true) FROM toolhost.hosts WHERE name = $1";
-        let admin = self.admin().await.unwrap();
+        let admin = postgres::connect(&self.url).await;
         let begun = Instant::now();
         while !admin
             .query_one(OUT, &[&name])
@@ -283,7 +275,7 @@ async fn lose(field: &Field, calls: usize, between: usize) -> [usize; 4] {
             2 => {
                 // The links to the database are cut, in the middle of whatever they are used for.
                 let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolhost'";
-                let admin = field.admin().await.unwrap();
+                let admin = postgres::connect(&field.url).await;
                 admin.execute(cut, &[]).await.unwrap();
             }
             _ => tokio::task::block_in_place(|| {

@@ -3,26 +3,17 @@
 use std::time::Duration;
 
 use super::*;
-use crate::harness::until;
 
-/// Lets the lease of a host run out, as if it had been cut off from the database.
+/// Lets the lease of a host run out.
 async fn expire(cluster: &Cluster, node: &Node) {
-    let (client, connection) = tokio_postgres::connect(&cluster.url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
-    let changed = client
-        .execute(statement, &[&node.store.leases().host])
-        .await;
-    assert_eq!(changed.unwrap(), 1);
+    postgres::expire(&cluster.url, node.store.leases().host).await;
 }
 
-/// Many heartbeats a second.
+/// A host with a heartbeat every 0.4 s.
 fn lively(cluster: &Cluster) -> Config {
     Config {
         lease: Duration::from_secs(2),
-        ..cluster::config(&cluster.url)
+        ..postgres::config(&cluster.url)
     }
 }
 
@@ -35,15 +26,9 @@ async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
     let body = at_agent("echo x >> ran; while ! [ -e go ]; do sleep 0.05; done");
     let first = one.server.put("a", "1", body.clone());
     let rest = async {
-        until("the command runs", || {
-            (cluster.lines("ran") == 1).then_some(())
-        })
-        .await;
+        cluster.begun("ran").await;
         let repeat = other.server.put("a", "1", body.clone());
-        let losing = async {
-            expire(&cluster, &one).await;
-        };
-        let ((status, repeated), ()) = tokio::join!(repeat, losing);
+        let ((status, repeated), ()) = tokio::join!(repeat, expire(&cluster, &one));
         assert_eq!(
             (status, &repeated["state"]),
             (200, &json!("unknown")),
@@ -52,7 +37,7 @@ async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
         std::fs::write(cluster.root.path().join("go"), "").unwrap();
         repeated
     };
-    // What the first host hears of its command, nobody is told: the callers at both hosts hear the same.
+    // The callers at both hosts hear the same, whatever the first host hears of its command.
     let ((status, ended), repeated) = tokio::join!(first, rest);
     assert_eq!(
         (status, &ended["state"]),
@@ -81,10 +66,7 @@ async fn a_call_is_taken_up_again_by_the_host_at_which_somebody_waits() {
     let body = at_agent("echo x >> ran; while ! [ -e go ]; do sleep 0.05; done; echo done");
     let first = one.server.put("a", "call", body.clone());
     let rest = async {
-        until("the command runs", || {
-            (cluster.lines("ran") == 1).then_some(())
-        })
-        .await;
+        cluster.begun("ran").await;
         let before = other.store.leases().taken_over;
         let repeat = other.server.put("a", "call", body.clone());
         let losing = async {
@@ -113,10 +95,7 @@ async fn a_host_that_shuts_down_keeps_no_caller_waiting() {
     let body = at_agent("echo x >> ran; exec sleep 1000");
     let first = one.server.put("a", "1", body.clone());
     let rest = async {
-        until("the command runs", || {
-            (cluster.lines("ran") == 1).then_some(())
-        })
-        .await;
+        cluster.begun("ran").await;
         let repeat = other.server.put("a", "1", body.clone());
         let (repeated, _) = tokio::join!(repeat, one.host.shutdown());
         repeated

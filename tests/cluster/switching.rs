@@ -50,10 +50,7 @@ async fn the_end_of_a_chat_ends_what_runs_at_other_hosts() {
         .server
         .put("a", "1", at_agent("echo x > begun; exec sleep 1000"));
     let ending = async {
-        crate::harness::until("the command runs", || {
-            (cluster.lines("begun") == 1).then_some(())
-        })
-        .await;
+        cluster.begun("begun").await;
         let ended = other.server.request(Method::DELETE, "/v1/chats/a");
         ended.send().await.unwrap().status().as_u16()
     };
@@ -74,7 +71,7 @@ async fn a_call_that_two_hosts_get_at_once_is_cancelled_at_either() {
         let id = format!("call-{round}");
         let body = at_agent("echo x >> begun; exec sleep 1000");
         let cancelling = async {
-            crate::harness::until("the command runs", || {
+            until("the command runs", || {
                 (cluster.lines("begun") == round + 1).then_some(())
             })
             .await;

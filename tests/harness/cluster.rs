@@ -1,7 +1,6 @@
 //! Hosts that share their chats.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use toolhost_postgres::{Config, Postgres};
 use toolhost_store::HostState;
@@ -18,17 +17,6 @@ pub(crate) async fn state(config: Config) -> (HostState, Arc<Postgres>) {
     (own.sharing(Arc::clone(&store) as _), store)
 }
 
-/// Returns how a host uses the database at an address.
-pub(crate) fn config(url: &str) -> Config {
-    let tls = toolhost_call::client::tls(rustls::RootCertStore::empty());
-    Config {
-        connections: 4,
-        // A test that expects a lease to run out sees to it.
-        lease: Duration::from_mins(10),
-        ..Config::new(url, tls.unwrap())
-    }
-}
-
 /// Returns the states of the hosts of the kind that the variable chooses; `None` is a state of the host's own.
 pub(crate) async fn states_of_kind() -> Vec<Option<HostState>> {
     if std::env::var(elsewhere::KIND).as_deref() != Ok(KIND) {
@@ -37,7 +25,7 @@ pub(crate) async fn states_of_kind() -> Vec<Option<HostState>> {
     let url = postgres::database();
     let mut states = Vec::new();
     for _ in 0..3 {
-        states.push(Some(state(config(&url)).await.0));
+        states.push(Some(state(postgres::config(&url)).await.0));
     }
     states
 }

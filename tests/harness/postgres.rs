@@ -3,9 +3,12 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
+
+use toolhost_postgres::Config;
+use uuid::Uuid;
 
 /// The server runs as this user if the tests run as root, whom it refuses.
 const NOBODY: u32 = 65_534;
@@ -136,6 +139,34 @@ impl Drop for Server {
 pub(crate) fn database() -> String {
     static SHARED: OnceLock<Server> = OnceLock::new();
     SHARED.get_or_init(Server::start).database()
+}
+
+/// Returns how a host uses the database at an address. Its lease lasts for longer than any test: see [`expire`].
+pub(crate) fn config(url: &str) -> Config {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let tls = rustls::ClientConfig::builder_with_provider(provider);
+    let tls = tls.with_safe_default_protocol_versions().unwrap();
+    let tls = tls.with_root_certificates(rustls::RootCertStore::empty());
+    Config {
+        connections: 4,
+        lease: Duration::from_mins(10),
+        ..Config::new(url, tls.with_no_client_auth())
+    }
+}
+
+/// Connects to a database beside its hosts.
+pub(crate) async fn connect(url: &str) -> tokio_postgres::Client {
+    let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Lets the lease of a host run out, as if the host had been cut off from the database.
+pub(crate) async fn expire(url: &str, host: Uuid) {
+    const EXPIRE: &str = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+    let expired = connect(url).await.execute(EXPIRE, &[&host]).await;
+    assert_eq!(expired.unwrap(), 1);
 }
 
 #[expect(clippy::disallowed_methods, reason = "a test runs a server")]

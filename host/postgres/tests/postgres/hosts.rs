@@ -1,6 +1,5 @@
 //! Several hosts on one database.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
@@ -17,43 +16,16 @@ use crate::values::{call, cancellation, ended};
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_mins(5);
 
-pub(crate) fn config(url: &str) -> Config {
-    let tls = rustls::ClientConfig::builder_with_provider(Arc::new(
-        rustls::crypto::ring::default_provider(),
-    ));
-    let tls = tls.with_safe_default_protocol_versions().unwrap();
-    let tls = tls.with_root_certificates(rustls::RootCertStore::empty());
-    Config {
-        connections: 4,
-        // What a test expects of a lease that runs out, it does itself.
-        lease: Duration::from_mins(10),
-        ..Config::new(url, tls.with_no_client_auth())
-    }
-}
-
 pub(crate) async fn open(url: &str) -> Postgres {
-    Postgres::open(config(url)).await.unwrap()
-}
-
-async fn admin(url: &str) -> tokio_postgres::Client {
-    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
-    client
+    Postgres::open(server::config(url)).await.unwrap()
 }
 
 /// Lets the lease of a host run out.
 async fn expire(url: &str, host: &Postgres) {
-    let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
-    let id = host.leases().host;
-    assert_eq!(
-        admin(url).await.execute(statement, &[&id]).await.unwrap(),
-        1
-    );
+    server::expire(url, host.leases().host).await;
 }
 
-/// A database, and the ids of the hosts that opened it last.
+/// A database, and the id of the host that opened it last.
 #[derive(Default)]
 struct Database {
     url: String,
@@ -72,10 +44,8 @@ impl Place for Database {
     fn kill(&self, store: Box<dyn Store>) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             drop(store);
-            let statement = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
             let last = *self.last.lock();
-            let admin = admin(&self.url).await;
-            admin.execute(statement, &[&last.unwrap()]).await.unwrap();
+            server::expire(&self.url, last.unwrap()).await;
         })
     }
 }
@@ -217,7 +187,7 @@ async fn a_host_that_comes_back_ends_none_of_its_earlier_calls() {
     let url = server::database();
     let short = Config {
         lease: Duration::from_millis(500),
-        ..config(&url)
+        ..server::config(&url)
     };
     let one = Postgres::open(short).await.unwrap();
     let mut news = one.news().unwrap();
@@ -242,7 +212,7 @@ async fn a_host_that_leaves_gives_its_calls_to_the_others_at_once() {
     let url = server::database();
     let short = Config {
         lease: Duration::from_millis(500),
-        ..config(&url)
+        ..server::config(&url)
     };
     let one = open(&url).await;
     let other = Postgres::open(short).await.unwrap();
@@ -294,7 +264,7 @@ async fn what_is_wrong_with_the_address_is_said() {
     let open = async |url: &str| {
         let error = Postgres::open(Config {
             patience: Duration::from_mins(1),
-            ..config(url)
+            ..server::config(url)
         })
         .await
         .unwrap_err();

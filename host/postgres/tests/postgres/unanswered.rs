@@ -9,7 +9,7 @@ use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_store::{Begun, Store};
 
-use crate::hosts::{config, open};
+use crate::hosts::open;
 use crate::server;
 use crate::suite::begin;
 use crate::values::call;
@@ -65,10 +65,10 @@ async fn a_beginning_without_an_answer_leaves_no_call_behind() {
     let one = Postgres::open(Config {
         patience: Duration::from_millis(500),
         beat: Some(Duration::from_millis(100)),
-        ..config(&way.url)
+        ..server::config(&way.url)
     });
     let (one, other) = (one.await.unwrap(), open(&url).await);
-    suite_warm(&one).await;
+    prepare_statements(&one).await;
     for (round, is_here) in [(0, true), (1, false), (2, true), (3, false)] {
         let id = format!("call-{round}");
         way.swallows.send_replace(true);
@@ -95,8 +95,8 @@ async fn a_beginning_without_an_answer_leaves_no_call_behind() {
     }
 }
 
-/// Has the statements prepared, so that what is lost is the answer to a beginning.
-async fn suite_warm(store: &Postgres) {
+/// Has the statements prepared, so that the answer to a beginning is lost, and not one before it.
+async fn prepare_statements(store: &Postgres) {
     for number in 0..8 {
         crate::suite::run(store, "warm", &number.to_string()).await;
     }
