@@ -31,10 +31,10 @@ export default async ({ open, signIn, view }) => {
   await page.locator(".terminal-row").filter({ hasText: "in-the-background" }).first().waitFor();
   const chat = decodeURIComponent(page.url().split("#/chats/")[1].split("/")[0]);
   await view(page, "tools/process_signal");
-  const signals = await options(page.getByLabel("signal"));
+  const signals = await options(page.getByRole("combobox", { name: "signal" }));
   await view(page, "tools/execute/definition");
   const formats = {};
-  for (const format of await options(page.getByLabel("Format"))) {
+  for (const format of await options(page.getByRole("combobox", { name: "Format" }))) {
     await page.getByLabel("Format").selectOption(format);
     const block = page.getByRole("region", { name: `Definition of execute for ${format}` });
     formats[format] = Object.keys(JSON.parse(await block.innerText()));
