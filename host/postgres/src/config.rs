@@ -15,7 +15,7 @@ pub struct Config {
     pub password: Option<Secret>,
     /// The certificates that a TLS connection trusts.
     pub tls: ClientConfig,
-    /// The most connections besides the one that listens; 16 by default.
+    /// The most connections besides the one that listens and the one of the heartbeats; 16 by default.
     pub connections: usize,
     /// How long the lease of a host lasts without a heartbeat; 10 s by default. After that, others take its calls over.
     pub lease: Duration,

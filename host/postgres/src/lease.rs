@@ -96,6 +96,16 @@ impl Lease {
         beats
     }
 
+    /// Returns a configuration of connections for heartbeats. They have one of their own, so that they wait for no other operation, and the
+    /// time of two heartbeats for an answer, so that one that is lost costs no lease.
+    pub(crate) fn hurried(&self, config: &Config) -> Config {
+        Config {
+            connections: 1,
+            patience: config.patience.min(self.beat * 2),
+            ..config.clone()
+        }
+    }
+
     pub(crate) fn numbers(&self) -> Leases {
         Leases {
             host: self.host(),
@@ -151,8 +161,8 @@ impl Lease {
     }
 }
 
-/// Prolongs the lease of a host for as long as the store is open.
-pub(crate) async fn beat(shared: Arc<Shared>) {
+/// Prolongs the lease of a host for as long as the store is open. `database` has the connection of the heartbeats.
+pub(crate) async fn beat(shared: Arc<Shared>, database: Database) {
     let lease = &shared.lease;
     let mut beats = lease.beats();
     loop {
@@ -161,7 +171,7 @@ pub(crate) async fn beat(shared: Arc<Shared>) {
             return;
         }
         let host = lease.host();
-        match lease.prolong(&shared.database, host).await {
+        match lease.prolong(&database, host).await {
             Ok((true, is_interrupted)) => {
                 shared.found();
                 if is_interrupted {
