@@ -3,6 +3,7 @@
 mod chaos;
 mod homes;
 mod lost;
+mod plugins;
 mod switching;
 
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost_agent::Offer;
-use toolhost_core::Host;
+use toolhost_core::{Builder, Host};
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_remote::AgentsConfig;
@@ -70,6 +71,11 @@ impl Cluster {
     }
 
     async fn node_with(&self, config: Config) -> Node {
+        self.node_of(config, |builder| builder).await
+    }
+
+    /// Starts a host with more parts.
+    async fn node_of(&self, config: Config, parts: impl FnOnce(Builder) -> Builder) -> Node {
         let workspace = tempfile::tempdir().unwrap();
         let (state, store) = cluster::state(config).await;
         let host = Host::builder(workspace.path())
@@ -78,7 +84,7 @@ impl Cluster {
             .sandbox(without_namespaces())
             .agents(self.agents.clone())
             .state(state);
-        let host = host.start().await.unwrap();
+        let host = parts(host).start().await.unwrap();
         Node {
             server: Server::start(host.clone()).await,
             host,

@@ -16,6 +16,7 @@ mod lease;
 mod listen;
 mod operations;
 mod pages;
+mod plugins;
 mod query;
 mod records;
 mod report;
@@ -80,10 +81,11 @@ impl Postgres {
             let database = Database::new(&config)?;
             transact!(database, transaction => schema::migrate(transaction).await)?;
             let lease = Lease::take(&database, &config).await?;
-            Ok((database, lease))
+            let beating = Database::new(&lease.hurried(&config))?;
+            Ok((database, lease, beating))
         };
         let opened: Result<_, error::Fault> = opening.await;
-        let (database, lease) =
+        let (database, lease, beating) =
             opened.map_err(|fault| fault.into_store_error("open the database"))?;
         let (sender, news) = unbounded_channel();
         let shared = Arc::new(Shared {
@@ -98,7 +100,7 @@ impl Postgres {
             failures: AtomicU64::new(0),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(lease::beat(Arc::clone(&shared)));
+        tasks.spawn(lease::beat(Arc::clone(&shared), beating));
         tasks.spawn(beginnings::withdraw(Arc::clone(&shared)));
         tasks.spawn(listen::listen(Arc::clone(&shared), config));
         Ok(Self {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_store::News;
+use toolhost_store::{News, Quarantine};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -29,6 +29,15 @@ pub(crate) enum Message {
     Workspace { by: Uuid, name: String },
     /// A chat was bound to a workspace by this host.
     Bound { by: Uuid, chat: ChatId },
+    /// A plugin was turned on or off at this host.
+    Switched { by: Uuid },
+    /// A plugin was quarantined at this host.
+    Quarantined {
+        by: Uuid,
+        plugin: String,
+        sha256: String,
+        milliseconds: u64,
+    },
     /// A call that runs at this host was cancelled.
     Cancelled {
         host: Uuid,
@@ -133,7 +142,21 @@ impl Shared {
                 }
             }
             Message::Bound { by, chat } if by != self.lease.host() => self.tell(News::Bound(chat)),
-            Message::Workspace { .. } | Message::Bound { .. } => {}
+            Message::Switched { by } if by != self.lease.host() => self.tell(News::Switched),
+            Message::Quarantined {
+                by,
+                plugin,
+                sha256,
+                milliseconds,
+            } if by != self.lease.host() => self.tell(News::Quarantined(Quarantine {
+                plugin,
+                sha256,
+                lasts: Duration::from_millis(milliseconds),
+            })),
+            Message::Workspace { .. }
+            | Message::Bound { .. }
+            | Message::Switched { .. }
+            | Message::Quarantined { .. } => {}
             Message::Cancelled { host, chat, call } => {
                 if host == self.lease.host()
                     && let Ok(call) = CallId::recorded(&call)

@@ -9,8 +9,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, SharedCounts,
-    Store, StoreError, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Quarantine,
+    SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 use crate::error::Fault;
@@ -185,6 +185,26 @@ impl Store for Postgres {
     fn workspaces(&self) -> Answer<'_, Workspaces> {
         self.read("list workspaces", async |shared: Arc<Shared>| {
             shared.workspaces().await
+        })
+    }
+
+    fn put_switch(&self, switch: Switch) -> Answer<'_, ()> {
+        self.change(
+            "store that a plugin was turned on or off",
+            async move |shared| shared.put_switch(&switch).await,
+        )
+    }
+
+    fn switches(&self) -> Answer<'_, Vec<Switch>> {
+        self.read(
+            "list plugins that were turned on or off",
+            async |shared: Arc<Shared>| shared.switches().await,
+        )
+    }
+
+    fn tell_quarantine(&self, quarantine: Quarantine) -> Answer<'_, ()> {
+        self.change("tell of a quarantine", async move |shared| {
+            shared.tell_quarantine(&quarantine).await
         })
     }
 

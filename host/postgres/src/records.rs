@@ -26,7 +26,7 @@ macro_rules! select_workspaces {
 
 impl Shared {
     /// Makes a change of a host that has its lease, and tells the other hosts something, if there is something to tell. `$1` is the host.
-    async fn change(
+    pub(crate) async fn change(
         &self,
         statement: &'static str,
         values: &Values<'_>,
@@ -185,7 +185,7 @@ impl Shared {
 }
 
 /// Tells the other hosts something.
-const TELL: &str = "SELECT pg_notify($1, $2)";
+pub(crate) const TELL: &str = "SELECT pg_notify($1, $2)";
 
 /// Returns the machine in whose default workspace the calls of a chat run. No other transaction changes that until this one ends. A chat
 /// that is not known is stored.

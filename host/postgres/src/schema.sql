@@ -76,6 +76,15 @@ CREATE TABLE toolhost.bindings (
 );
 CREATE INDEX bindings_workspace ON toolhost.bindings (workspace);
 
+-- The plugins that operators turned on or off. A choice stands at hosts whose configuration has the value `configured`.
+CREATE TABLE toolhost.switches (
+    plugin text COLLATE "C" NOT NULL,
+    configured boolean NOT NULL,
+    enabled boolean NOT NULL,
+    principal text NOT NULL,
+    PRIMARY KEY (plugin, configured)
+);
+
 -- Whether a host has its lease. Every change of a host asks this in its own statement.
 CREATE FUNCTION toolhost.has_lease(host uuid) RETURNS boolean LANGUAGE sql VOLATILE AS
     'SELECT EXISTS (SELECT FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp())';

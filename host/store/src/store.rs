@@ -10,7 +10,7 @@ use toolhost_state::workspace_name::WorkspaceName;
 use crate::{
     Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
     Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Process, ProcessQuery,
-    Processes, Session, StoreError, StoredWorkspace, Swept, Workspaces,
+    Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -95,6 +95,21 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Returns all workspaces and their chats. Damaged records are no error: the result counts them.
     fn workspaces(&self) -> Answer<'_, Workspaces>;
+
+    /// Stores that a plugin was turned on or off, for the hosts of this store. A store of one host keeps nothing.
+    fn put_switch(&self, _switch: Switch) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns the plugins that were turned on or off, at most one switch for each name and configured value.
+    fn switches(&self) -> Answer<'_, Vec<Switch>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// Tells the other hosts that a plugin was quarantined. Hosts that do not listen at this moment are not told later.
+    fn tell_quarantine(&self, _quarantine: Quarantine) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
 
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;

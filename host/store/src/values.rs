@@ -8,6 +8,7 @@ pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod counts;
 pub(crate) mod news;
+pub(crate) mod plugin;
 pub(crate) mod process;
 pub(crate) mod session;
 pub(crate) mod workspace;

@@ -343,6 +343,7 @@ impl Builder {
             default,
             self.audit.clone(),
             self.metrics.clone(),
+            Arc::clone(state.store()),
         ));
         let loaded = loaded.into_iter();
         let embedded = loaded.map(|(source, plugin)| (source, Some(plugin)));

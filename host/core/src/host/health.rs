@@ -102,6 +102,21 @@ impl Health {
         Some(until.saturating_duration_since(Instant::now()))
     }
 
+    /// Begins a quarantine that another host began, unless there is one already. Returns whether it did.
+    pub(super) fn quarantine(&self, back_off: Duration) -> bool {
+        let mut state = self.lock();
+        if self.most == 0 || state.quarantine.is_some() {
+            return false;
+        }
+        state.traps = self.most;
+        state.quarantine = Some(Quarantine {
+            until: Instant::now() + back_off.min(LONGEST),
+            back_off: back_off.min(LONGEST),
+            trying: false,
+        });
+        true
+    }
+
     /// Returns the number of traps in a row after which the plugin is quarantined.
     pub(super) fn most(&self) -> u32 {
         self.most
@@ -229,9 +244,20 @@ mod tests {
         assert_eq!(trap(&health, 1), Change::Quarantined(FIRST * 2));
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_quarantine_of_another_host_goes_on_as_one_of_this_host() {
+        let health = Health::new(3);
+        assert!(health.quarantine(FIRST * 4));
+        assert_eq!(health.admit().unwrap_err(), FIRST * 4);
+        assert!(!health.quarantine(FIRST * 8));
+        tokio::time::advance(FIRST * 4).await;
+        assert_eq!(trap(&health, 1), Change::Quarantined(FIRST * 8));
+    }
+
     #[test]
     fn zero_means_never() {
         let health = Health::new(0);
+        assert!(!health.quarantine(FIRST));
         assert_eq!(trap(&health, 100), Change::None);
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::{Arc, Weak};
 
+use serde_json::json;
 use tokio::sync::mpsc::UnboundedReceiver;
-use toolhost_store::{News, StoreError};
+use toolhost_call::metrics::PluginState;
+use toolhost_store::{News, Quarantine, StoreError};
 
 use super::{Inner, interrupted};
 
@@ -19,8 +21,11 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
             News::Interrupted => _ = tokio::spawn(take_over(inner)),
             News::Workspace(name) => told(inner.workspaces.learn(&name).await),
             News::Bound(chat) => told(inner.workspaces.learn_chat(&chat).await),
+            News::Quarantined(quarantine) => quarantine_here(&inner, &quarantine),
+            News::Switched => follow(&inner),
             News::Reachable => {
                 inner.ledger.catch_up().await;
+                follow(&inner);
                 told(inner.workspaces.learn_all().await);
             }
         }
@@ -39,6 +44,28 @@ async fn take_over(inner: Arc<Inner>) {
             tracing::warn!(error, "the calls of another host cannot be taken over now");
         }
     }
+}
+
+/// Turns plugins on and off as other hosts did. A plugin may have to be compiled, and nothing else waits for that.
+fn follow(inner: &Arc<Inner>) {
+    let plugins = Arc::clone(&inner.plugins);
+    tokio::spawn(async move { plugins.follow().await });
+}
+
+/// Quarantines a plugin as another host did.
+fn quarantine_here(inner: &Inner, quarantine: &Quarantine) {
+    if !inner.plugins.quarantine(quarantine) {
+        return;
+    }
+    let (plugin, seconds) = (&quarantine.plugin, quarantine.lasts.as_secs());
+    tracing::error!(
+        plugin,
+        seconds,
+        "the plugin is quarantined, because it trapped too often in a row at another host"
+    );
+    let fields = json!({ "plugin": plugin, "seconds": seconds });
+    inner.audit.record("plugin_quarantined", fields);
+    inner.metrics.plugin_state(plugin, PluginState::Quarantined);
 }
 
 /// Logs that a change of another host is not known here. It is looked up again when a call needs it.

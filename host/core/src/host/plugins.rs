@@ -5,6 +5,7 @@
 
 mod entry;
 mod granted;
+mod shared;
 mod source;
 mod table;
 mod tally;
@@ -21,6 +22,7 @@ use toolhost_call::audit::Audit;
 use toolhost_call::call::Actor;
 use toolhost_call::metrics::{self, LimitKind, Metrics};
 use toolhost_plugin::{Engine, LoadError, Options, Plugin, changes};
+use toolhost_store::{Store, StoreError};
 use toolhost_workspace::Workspace;
 
 use entry::Entry;
@@ -53,6 +55,16 @@ pub enum PluginError {
         /// The reason.
         source: LoadError,
     },
+    /// The plugin is turned on or off at this host, and the store cannot tell the others.
+    #[error(
+        "plugin {name} is changed at this host alone, because the others cannot be told: {source}"
+    )]
+    Untold {
+        /// The name of the plugin.
+        name: String,
+        /// The reason.
+        source: StoreError,
+    },
     /// The host failed.
     #[error("the host failed: {0}")]
     Host(String),
@@ -61,9 +73,10 @@ pub enum PluginError {
 /// A change of a plugin that an administrator makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PluginChange {
-    /// Turns the plugin on, until its setting in the configuration changes or the host ends.
+    /// Turns the plugin on, until its setting in the configuration changes or the host ends. Hosts with a common store do it together,
+    /// and those that start later follow.
     Enable,
-    /// Turns the plugin off, until its setting in the configuration changes or the host ends.
+    /// Turns the plugin off, as [`PluginChange::Enable`] turns it on.
     Disable,
     /// Loads the plugin again even if it has not changed, and ends its quarantine.
     Reload,
@@ -77,6 +90,7 @@ pub(super) struct Plugins {
     workspace: Arc<dyn Workspace>,
     audit: Audit,
     metrics: Metrics,
+    store: Arc<dyn Store>,
     /// In the order in which their tools are listed.
     entries: Mutex<Vec<Entry>>,
     table: RwLock<Arc<Table>>,
@@ -90,12 +104,14 @@ impl Plugins {
         workspace: Arc<dyn Workspace>,
         audit: Audit,
         metrics: Metrics,
+        store: Arc<dyn Store>,
     ) -> Self {
         Self {
             engine,
             workspace,
             audit,
             metrics,
+            store,
             entries: Mutex::default(),
             table: RwLock::default(),
             changes: watch::Sender::new(0),
@@ -194,6 +210,7 @@ impl Plugins {
             }
             self.publish(&entries);
         }
+        self.follow_with(&mut entries).await;
     }
 
     /// Lists a plugin as failed because its configuration is not valid. Its former version goes: the host cannot tell whether
@@ -264,6 +281,11 @@ impl Plugins {
         };
         let unlisted = entry.info();
         self.publish(&entries);
+        if change != PluginChange::Reload
+            && let Some(entry) = entries.iter().find(|entry| entry.name() == name)
+        {
+            self.tell_switch(entry, actor).await?;
+        }
         match loaded {
             Ok(()) => Ok(self
                 .table()

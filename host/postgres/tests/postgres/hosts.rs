@@ -1,5 +1,6 @@
 //! Several hosts on one database.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
@@ -7,11 +8,14 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_store::{Begun, CallState, CancelAnswer, EndedCall, Ending, News, Store, StoreError};
+use toolhost_store::{
+    Begun, CallState, CancelAnswer, EndedCall, Ending, News, Quarantine, Store, StoreError, Switch,
+};
 
 use crate::server;
 use crate::suite::{self, Place, begin};
 use crate::values::{call, cancellation, ended};
+use crate::workspaces::workspace;
 
 /// Nothing here takes as long.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -285,4 +289,85 @@ async fn what_is_wrong_with_the_address_is_said() {
     );
     let text = open("postgres://[").await;
     assert!(text.contains("invalid connection string"), "{text}");
+}
+
+/// The only connection of the host waits for a row that another session has locked.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_heartbeat_waits_for_no_other_operation() {
+    const LOCK: &str = "INSERT INTO toolhost.workspaces VALUES ('w', '', '', 0, 0)";
+    let url = server::database();
+    let host = Postgres::open(Config {
+        connections: 1,
+        beat: Some(Duration::from_millis(50)),
+        patience: PATIENCE,
+        ..server::config(&url)
+    });
+    let host = Arc::new(host.await.unwrap());
+    let mut admin = server::connect(&url).await;
+    let watching = server::connect(&url).await;
+    let lock = admin.transaction().await.unwrap();
+    lock.execute(LOCK, &[]).await.unwrap();
+    let waiting = Arc::clone(&host);
+    let putting = tokio::spawn(async move { waiting.put_workspace(workspace("w")).await });
+    let until = async |statement: &str, than: Option<std::time::SystemTime>| {
+        let begun = std::time::Instant::now();
+        loop {
+            let row = watching.query_one(statement, &[]).await.unwrap();
+            let is: Option<std::time::SystemTime> = row.get(0);
+            if is > than {
+                return is;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{statement}");
+        }
+    };
+    // It waits by now.
+    let waits = "SELECT max(query_start) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND application_name = 'toolhost' AND datname = current_database()";
+    until(waits, None).await;
+    let prolonged = "SELECT max(until)::timestamptz FROM toolhost.hosts";
+    let mut last = until(prolonged, None).await;
+    for _ in 0..3 {
+        last = until(prolonged, last).await;
+    }
+    assert!(!putting.is_finished());
+    lock.rollback().await.unwrap();
+    putting.await.unwrap().unwrap();
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn hosts_follow_the_plugins_that_others_turned_off() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    let mut news = other.news().unwrap();
+    let switch = |configured, enabled| Switch {
+        plugin: "p".to_owned(),
+        configured,
+        enabled,
+        principal: "admin".to_owned(),
+    };
+    one.put_switch(switch(true, false)).await.unwrap();
+    one.put_switch(switch(false, true)).await.unwrap();
+    one.put_switch(switch(true, true)).await.unwrap();
+    let mut switches = other.switches().await.unwrap();
+    switches.sort_by_key(|switch| switch.configured);
+    assert_eq!(switches, [switch(false, true), switch(true, true)]);
+    // It listens before it is told of this one, or has learnt of it.
+    let told = async |news: &mut tokio::sync::mpsc::UnboundedReceiver<News>, what: &News| {
+        while &timeout(PATIENCE, news.recv()).await.unwrap().unwrap() != what {}
+    };
+    told(&mut news, &News::Reachable).await;
+    one.put_switch(switch(true, false)).await.unwrap();
+    told(&mut news, &News::Switched).await;
+    let quarantine = Quarantine {
+        plugin: "p".to_owned(),
+        sha256: "00".to_owned(),
+        lasts: Duration::from_millis(1500),
+    };
+    one.tell_quarantine(quarantine.clone()).await.unwrap();
+    told(&mut news, &News::Quarantined(quarantine)).await;
+    expire(&url, &one).await;
+    let refused = one.put_switch(switch(true, true)).await.unwrap_err();
+    assert!(matches!(refused, StoreError::NoLease), "{refused}");
+    assert_eq!(other.switches().await.unwrap().len(), 2);
 }

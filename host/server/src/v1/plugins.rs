@@ -50,7 +50,7 @@ async fn list(
     post, path = "/v1/plugins/{name}/enable", operation_id = "enablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
     responses((status = 200, description = "How the plugin stands now.", body = PluginInfo)),
-    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "unrecorded", "internal"]))),
 )]
 async fn enable(
     State(host): State<Host>,
@@ -71,7 +71,7 @@ async fn enable(
     post, path = "/v1/plugins/{name}/disable", operation_id = "disablePlugin", tag = "plugins",
     params(("name" = String, Path, description = "The name of the plugin.", example = "shell")),
     responses((status = 200, description = "How the plugin stands now.", body = PluginInfo)),
-    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token", "unknown_plugin", "plugin_does_not_load", "unrecorded", "internal"]))),
 )]
 async fn disable(
     State(host): State<Host>,
@@ -111,6 +111,7 @@ async fn reload(
 fn problem(error: &PluginError) -> Problem {
     let kind = match error {
         PluginError::Unknown { .. } => Kind::UNKNOWN_PLUGIN,
+        PluginError::Untold { .. } => Kind::UNRECORDED,
         PluginError::Host(_) => Kind::INTERNAL,
         PluginError::Load { .. } => Kind::PLUGIN_DOES_NOT_LOAD,
     };

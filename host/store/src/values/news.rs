@@ -3,6 +3,8 @@
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
+use super::plugin::Quarantine;
+
 /// Something that happened at another host and concerns this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
@@ -19,6 +21,10 @@ pub enum News {
     Workspace(WorkspaceName),
     /// A chat was bound to a workspace.
     Bound(ChatId),
+    /// A plugin was turned on or off: see [`Store::switches`](crate::Store::switches).
+    Switched,
+    /// A plugin was quarantined.
+    Quarantined(Quarantine),
     /// The store can be reached again: changes that wait can be stored.
     Reachable,
 }
