@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::watch;
+use tokio::time::MissedTickBehavior;
 
 use super::*;
 use crate::harness::TOKEN;
+use crate::harness::proxy::Proxy;
 use crate::harness::serving::{Serving, server};
 
 /// How long a request may take before its client asks another server. A call that runs goes on.
@@ -38,10 +40,17 @@ struct Tally {
     longest: Duration,
 }
 
+/// An agent behind a link that can be cut.
+struct Agent {
+    root: TempDir,
+    link: Proxy,
+    _server: Server,
+}
+
 struct Field {
     database: Mutex<postgres::Server>,
     url: String,
-    agents: Vec<(Server, TempDir)>,
+    agents: Vec<Agent>,
     members: Vec<Member>,
     tally: Mutex<Tally>,
     answered: watch::Sender<usize>,
@@ -60,12 +69,17 @@ impl Field {
                 remembers_starts: true,
                 ..elsewhere::offer(elsewhere::local(root.path()).await)
             };
-            let agent = Server::agent(offer).await;
+            let server = Server::agent(offer).await;
+            let link = Proxy::to(&server.url).await;
             config += &format!(
                 "[workspaces.agents.agent-{number}]\nurl = {:?}\ntoken = {TOKEN:?}\n",
-                agent.url
+                link.url
             );
-            field_agents.push((agent, root));
+            field_agents.push(Agent {
+                root,
+                link,
+                _server: server,
+            });
         }
         let members = (0..members).map(|number| {
             let directory = tempfile::tempdir().unwrap();
@@ -167,8 +181,8 @@ impl Field {
     /// How often the command of each call ran.
     fn runs(&self) -> HashMap<usize, usize> {
         let mut runs = HashMap::new();
-        for (_, root) in &self.agents {
-            let text = std::fs::read_to_string(root.path().join("ran")).unwrap_or_default();
+        for agent in &self.agents {
+            let text = std::fs::read_to_string(agent.root.path().join("ran")).unwrap_or_default();
             for line in text.lines() {
                 *runs.entry(line.parse().unwrap()).or_default() += 1;
             }
@@ -273,7 +287,8 @@ async fn lose(field: &Field, calls: usize, between: usize) -> [usize; 4] {
                 member.signal(Signal::SIGCONT);
             }
             2 => {
-                // The links to the database are cut, in the middle of whatever they are used for.
+                // The links to the database and to the agents are cut, in the middle of whatever they are used for.
+                field.agents.iter().for_each(|agent| agent.link.cut());
                 let cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'toolhost'";
                 let admin = postgres::connect(&field.url).await;
                 admin.execute(cut, &[]).await.unwrap();
@@ -342,14 +357,19 @@ async fn a_rolling_restart_fails_no_call() {
     let is_over = std::sync::atomic::AtomicBool::new(false);
     let clients = (0..CLIENTS).map(async |number| {
         let mut random = Random(number as u64 + 1);
+        // Together they make 100 calls a second, unless the machine is too slow for that.
+        let mut ticks = tokio::time::interval(Duration::from_millis(10) * CLIENTS as u32);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while !is_over.load(Ordering::Relaxed) {
+            ticks.tick().await;
             let number = next.fetch_add(1, Ordering::Relaxed);
             field.call(&client, number, &mut random).await;
         }
     });
+    let begun = Instant::now();
     let restarting = async {
         for member in &field.members {
-            field.answers(30, usize::MAX).await;
+            field.answers(100, usize::MAX).await;
             member.signal(Signal::SIGTERM);
             let serving = member.serving.lock().unwrap().take();
             let ended = tokio::task::spawn_blocking(move || serving.unwrap().child.wait());
@@ -361,6 +381,7 @@ async fn a_rolling_restart_fails_no_call() {
     };
     tokio::join!(futures_util::future::join_all(clients), restarting);
     let (runs, tally) = (field.runs(), field.tally.lock().unwrap());
+    println!("{} calls in {:.1?}", tally.finished, begun.elapsed());
     assert_eq!(tally.unknown, [0; 0], "{tally:?}");
     assert_eq!(tally.finished, *field.answered.borrow());
     assert!(runs.len() == tally.finished && runs.values().all(|ran| *ran == 1));
