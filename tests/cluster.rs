@@ -5,6 +5,7 @@ mod homes;
 mod lost;
 mod plugins;
 mod switching;
+mod tls;
 
 use std::sync::Arc;
 

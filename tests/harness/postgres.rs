@@ -21,6 +21,8 @@ const SCRIPT: &str = r#""$@" & server=$!; cat >/dev/null; kill -INT "$server"; w
 pub(crate) struct Server {
     directory: tempfile::TempDir,
     settings: Vec<String>,
+    /// The port, which is a part of the name of its socket as well.
+    port: u16,
     child: Option<Child>,
 }
 
@@ -32,23 +34,67 @@ impl Server {
 
     /// Starts a server with further settings.
     pub(crate) fn with(settings: &[&str]) -> Self {
+        let mut server = Self::new(settings);
+        server.run();
+        server
+    }
+
+    /// Starts a server that takes connections from this machine at a free port, with TLS and the password of the role. `files` are its
+    /// certificate and its key.
+    pub(crate) fn with_tls(files: &[PathBuf; 2], password: &str) -> Self {
+        let mut server = Self::new(&[
+            "fsync=off",
+            "listen_addresses=127.0.0.1",
+            "ssl=on",
+            "ssl_cert_file=cert.pem",
+            "ssl_key_file=key.pem",
+        ]);
+        for (file, name) in files.iter().zip(["cert.pem", "key.pem"]) {
+            let copy = server.data().join(name);
+            std::fs::copy(file, &copy).unwrap();
+            if is_root() {
+                std::os::unix::fs::chown(copy, Some(NOBODY), Some(NOBODY)).unwrap();
+            }
+        }
+        // This socket has the port until the server has it: both may share it as long as one does not listen.
+        let holder = tokio::net::TcpSocket::new_v4().unwrap();
+        holder.set_reuseaddr(true).unwrap();
+        holder.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        server.port = holder.local_addr().unwrap().port();
+        server.run();
+        let set = format!("ALTER ROLE toolhost PASSWORD '{password}'");
+        let mut psql = server.command("psql");
+        let psql = psql.arg("-h").arg(server.directory.path());
+        let set = psql.args(["-U", "toolhost", "-d", "postgres", "-c", &set]);
+        assert!(set.output().unwrap().status.success());
+        server
+    }
+
+    /// Makes the files of a server.
+    fn new(settings: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut server = Self {
+        let server = Self {
             settings: settings.iter().map(|one| (*one).to_owned()).collect(),
             directory,
+            port: 5432,
             child: None,
         };
         if is_root() {
             std::os::unix::fs::chown(server.directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         let mut initdb = server.command("initdb");
-        initdb.args(["--username=toolhost", "--auth=trust", "--encoding=UTF8"]);
+        initdb.args(["--username=toolhost", "--encoding=UTF8"]);
+        initdb.args(["--auth-local=trust", "--auth-host=scram-sha-256"]);
         initdb.args(["--locale=C", "--no-sync", "-D"]);
         let made = initdb.arg(server.data()).output().unwrap();
         let error = String::from_utf8_lossy(&made.stderr);
         assert!(made.status.success(), "{error}");
-        server.run();
         server
+    }
+
+    /// Returns the port.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
     }
 
     fn data(&self) -> PathBuf {
@@ -62,6 +108,7 @@ impl Server {
     }
 
     fn become_nobody(&self, command: &mut Command) {
+        command.env("PGPORT", self.port.to_string());
         command.current_dir(self.directory.path());
         if is_root() {
             command.uid(NOBODY).gid(NOBODY);
@@ -123,8 +170,9 @@ impl Server {
         let made = create.args(["-U", "toolhost", &name]).output().unwrap();
         assert!(made.status.success(), "{made:?}");
         format!(
-            "host={} user=toolhost dbname={name}",
-            self.directory.path().display()
+            "host={} port={} user=toolhost dbname={name}",
+            self.directory.path().display(),
+            self.port
         )
     }
 }

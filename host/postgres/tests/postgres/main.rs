@@ -28,5 +28,6 @@ mod workspaces;
 
 mod hosts;
 #[path = "../../../../tests/harness/postgres.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
 mod server;
 mod unanswered;
