@@ -251,10 +251,20 @@ impl Shared {
 
     /// Returns a call; `None` if the id was not seen.
     pub(crate) async fn call(&self, chat: &ChatId, call: &CallId) -> Result<Option<Call>, Fault> {
-        let host = self.lease.host();
-        let known = run!(self.database, connection => find(connection, host, chat.as_str(), call.as_str()).await)?;
-        let known = known.filter(|known| !self.is_left(known));
+        let known = self.look_up(chat, call).await?;
+        if known.as_ref().is_none_or(|known| !self.is_unheard(known)) {
+            return Ok(known.map(|known| known.call));
+        }
+        // It is about to begin or to be withdrawn, or was left behind.
+        let _turn = self.beginnings.turn((chat.clone(), call.clone())).await;
+        let known = self.look_up(chat, call).await?;
+        let known = known.filter(|known| !self.is_unheard(known));
         Ok(known.map(|known| known.call))
+    }
+
+    async fn look_up(&self, chat: &ChatId, call: &CallId) -> Result<Option<CallRow>, Fault> {
+        let host = self.lease.host();
+        run!(self.database, connection => find(connection, host, chat.as_str(), call.as_str()).await)
     }
 
     /// Waits until a call runs at no other host, and returns it.

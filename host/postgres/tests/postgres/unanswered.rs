@@ -1,13 +1,14 @@
 //! Statements whose answers are lost.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
+use tokio_postgres::Client;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_store::{Begun, Store};
+use toolhost_store::{Begun, CallState, Store};
 
 use crate::hosts::open;
 use crate::server;
@@ -93,6 +94,53 @@ async fn a_beginning_without_an_answer_leaves_no_call_behind() {
         let begun = one.begin(call("c", &id)).await.unwrap();
         assert_eq!(begun, Begun::Running);
     }
+}
+
+/// Stores that a call has begun at a host that does not know of it, as if the answer to its beginning was lost.
+async fn leave_unheard(client: &Client, (one, other): (&Postgres, &Postgres), id: &str) {
+    const MOVE: &str = "UPDATE toolhost.calls SET host = $1 WHERE call = $2";
+    assert_eq!(begin(other, "c", id).await, Begun::New);
+    let moved = client.execute(MOVE, &[&one.leases().host, &id]).await;
+    assert_eq!(moved.unwrap(), 1);
+}
+
+/// A call that is about to begin or to be withdrawn is looked up when that is over.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_call_that_is_about_to_begin_is_looked_up_later() {
+    const STOP: &str =
+        "BEGIN; UPDATE toolhost.calls SET state = 5, cancelled = true WHERE call = '1'";
+    const WAITS: &str = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    const WAS_READ: &str = "SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle' \
+         AND query LIKE 'SELECT c.chat,%' AND query_start > $1";
+    let url = server::database();
+    // One connection is for the beginning, and the other one for all else.
+    let one = Postgres::open(Config {
+        connections: 2,
+        ..server::config(&url)
+    });
+    let (one, other) = (one.await.unwrap(), open(&url).await);
+    let (client, watcher) = (server::connect(&url).await, server::connect(&url).await);
+    leave_unheard(&client, (&one, &other), "1").await;
+    client.batch_execute(STOP).await.unwrap();
+    let beginning = one.begin(call("c", "1"));
+    let looking = async {
+        while watcher.query(WAITS, &[]).await.unwrap().is_empty() {}
+        // This prepares the statement.
+        let nothing = one.call("c".parse().unwrap(), "2".parse().unwrap()).await;
+        assert_eq!(nothing.unwrap(), None);
+        let now = watcher.query_one("SELECT clock_timestamp()", &[]);
+        let since: SystemTime = now.await.unwrap().get(0);
+        let committing = async {
+            while watcher.query(WAS_READ, &[&since]).await.unwrap().is_empty() {}
+            client.batch_execute("COMMIT").await.unwrap();
+        };
+        let looking = one.call("c".parse().unwrap(), "1".parse().unwrap());
+        tokio::join!(looking, committing).0
+    };
+    let (begun, found) = tokio::join!(beginning, looking);
+    assert_eq!(begun.unwrap(), Begun::Cancelled);
+    assert_eq!(found.unwrap().unwrap().state, CallState::Tombstone);
 }
 
 /// Has the statements prepared, so that the answer to a beginning is lost, and not one before it.
