@@ -68,8 +68,8 @@ impl Shared {
         if let Ok(Begun::New) = begun {
             self.running.lock().insert(key(call));
         }
-        let is_unsure = begun.as_ref().is_err_and(Fault::is_unreachable);
-        turn.end(is_unsure.then_some(attempt));
+        // An error may be that of a second try, after the first one was stored and its answer was lost.
+        turn.end(begun.is_err().then_some(attempt));
         begun
     }
 
