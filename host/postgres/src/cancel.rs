@@ -35,11 +35,12 @@ impl Shared {
         call: &CallId,
         attempts: Option<Vec<Uuid>>,
     ) -> Result<(), Fault> {
-        const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT cancelled \
+        const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken \
+             AND NOT cancelled \
              AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         // It is not to run later either.
         const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
-             WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+             WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         let host = self.lease.host();
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {

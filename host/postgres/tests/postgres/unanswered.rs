@@ -143,6 +143,56 @@ async fn a_call_that_is_about_to_begin_is_looked_up_later() {
     assert_eq!(found.unwrap().unwrap().state, CallState::Tombstone);
 }
 
+/// A call that its host has taken over from itself is not withdrawn: its callers may have heard that its outcome is unknown.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_beginning_that_was_taken_over_is_not_withdrawn() {
+    const TRIGGERS: &str = "CREATE TABLE gone (call text); \
+         CREATE FUNCTION take() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.taken = true; RETURN NEW; END'; \
+         CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO gone VALUES (OLD.call); RETURN OLD; END'; \
+         CREATE TRIGGER take BEFORE INSERT ON toolhost.calls FOR EACH ROW WHEN (NEW.call = 'taken') EXECUTE FUNCTION take(); \
+         CREATE TRIGGER note AFTER DELETE ON toolhost.calls FOR EACH ROW EXECUTE FUNCTION note()";
+    let url = server::database();
+    let way = Way::to(&url).await;
+    let one = Postgres::open(Config {
+        patience: Duration::from_millis(500),
+        beat: Some(Duration::from_millis(100)),
+        ..server::config(&way.url)
+    });
+    let (one, other) = (one.await.unwrap(), open(&url).await);
+    let client = server::connect(&url).await;
+    client.batch_execute(TRIGGERS).await.unwrap();
+    let mut number = 0;
+    let mut lose = async |id: &str| {
+        // The connections on which answers were lost may keep the next ones waiting.
+        while one.begin(call("warm", &number.to_string())).await.is_err() {}
+        number += 1;
+        way.swallows.send_replace(true);
+        assert!(one.begin(call("c", id)).await.is_err());
+        way.swallows.send_replace(false);
+    };
+    let find = async |id: &str| {
+        let (chat, id) = ("c".parse().unwrap(), id.parse().unwrap());
+        other.call(chat, id).await.unwrap()
+    };
+    let known = loop {
+        lose("taken").await;
+        if let Some(known) = find("taken").await {
+            break known;
+        }
+    };
+    // Withdrawals that begin after others have ended.
+    for round in 0.. {
+        let id = format!("lost-{round}");
+        lose(&id).await;
+        while find(&id).await.is_some() {}
+        if client.query("SELECT FROM gone", &[]).await.unwrap().len() > 2 {
+            break;
+        }
+    }
+    assert_eq!(find("taken").await, Some(known));
+}
+
 /// Has the statements prepared, so that the answer to a beginning is lost, and not one before it.
 async fn prepare_statements(store: &Postgres) {
     for number in 0..8 {
