@@ -11,6 +11,7 @@ use toolhost_store::{
 use uuid::Uuid;
 
 use crate::call_row::{CallRow, select_calls, to_time};
+use crate::cancel::STOP;
 use crate::database::{Values, run};
 use crate::error::Fault;
 use crate::lease::with_lease;
@@ -122,6 +123,14 @@ impl Shared {
                         false => continue,
                     }
                 }
+                // It was cancelled at another host.
+                CallState::Running if known.call.cancelled && self.is_unheard(&known) => {
+                    let values: &Values<'_> = &[&chat, &id, &host, &None::<Vec<Uuid>>];
+                    match connection.execute(STOP, values).await? {
+                        0 => continue,
+                        _ => Begun::Cancelled,
+                    }
+                }
                 CallState::Running
                     if self.is_unheard(&known) && known.call.digest == call.digest =>
                 {
@@ -138,7 +147,7 @@ impl Shared {
 
     /// Returns whether a call that is stored as running here has not begun: the database stored its beginning, and the connection was lost
     /// before the answer. The caller has the turn at the call.
-    fn is_unheard(&self, row: &CallRow) -> bool {
+    pub(crate) fn is_unheard(&self, row: &CallRow) -> bool {
         let call = &row.call;
         call.state == CallState::Running
             && !call.is_elsewhere

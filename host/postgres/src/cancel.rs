@@ -13,13 +13,21 @@ use crate::error::Fault;
 use crate::lease::require_lease;
 use crate::listen::{CHANNEL, Message};
 
+/// Makes a tombstone of a call that began at a host, was cancelled and did not run: it is not to run later either. The last argument is
+/// the attempts of which one has to have stored its beginning; `NULL`: any.
+pub(crate) const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
+     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND toolhost.has_lease($3) \
+     AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+
 impl Shared {
     /// Cancels a call. The host that runs it hears of that.
     pub(crate) async fn cancel(&self, cancellation: &Cancellation) -> Result<CancelAnswer, Fault> {
+        let key = (cancellation.chat.clone(), cancellation.call.clone());
+        let _turn = self.beginnings.turn(key).await;
         let host = self.lease.host();
         loop {
             let cancelled = transact!(self.database, transaction => {
-                cancel_in(transaction, host, cancellation).await
+                self.cancel_in(transaction, host, cancellation).await
             });
             // `None`: the call arrived meanwhile.
             if let Some(answer) = cancelled? {
@@ -36,11 +44,7 @@ impl Shared {
         attempts: Option<Vec<Uuid>>,
     ) -> Result<(), Fault> {
         const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken \
-             AND NOT cancelled \
-             AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
-        // It is not to run later either.
-        const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
-             WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+             AND NOT cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         let host = self.lease.host();
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {
@@ -52,22 +56,33 @@ impl Shared {
             Ok(())
         })
     }
-}
 
-/// Cancels a call in a transaction. Returns `None` if the call has arrived meanwhile.
-async fn cancel_in(
-    transaction: &Transaction<'_>,
-    host: Uuid,
-    cancellation: &Cancellation,
-) -> Result<Option<CancelAnswer>, Fault> {
-    require_lease(transaction, host).await?;
-    let (chat, call) = (&cancellation.chat, &cancellation.call);
-    match locked(transaction, host, chat, call).await? {
-        None => add(transaction, cancellation).await,
-        Some(known) if known.call.state == CallState::Tombstone => {
-            extend(transaction, cancellation, known).await
+    /// Cancels a call in a transaction. Returns `None` if the call has arrived meanwhile. The caller has the turn at the call.
+    async fn cancel_in(
+        &self,
+        transaction: &Transaction<'_>,
+        host: Uuid,
+        cancellation: &Cancellation,
+    ) -> Result<Option<CancelAnswer>, Fault> {
+        require_lease(transaction, host).await?;
+        let (chat, call) = (&cancellation.chat, &cancellation.call);
+        match locked(transaction, host, chat, call).await? {
+            None => add(transaction, cancellation).await,
+            Some(known) if known.call.state == CallState::Tombstone => {
+                extend(transaction, cancellation, known).await
+            }
+            Some(known) => {
+                let is_unheard = self.is_unheard(&known);
+                let answer = mark(transaction, cancellation, known).await?;
+                if is_unheard {
+                    // A repeat here would run it, unless its cancellation says otherwise.
+                    let none = None::<Vec<Uuid>>;
+                    let values: &Values<'_> = &[&chat.as_str(), &call.as_str(), &host, &none];
+                    transaction.execute(STOP, values).await?;
+                }
+                Ok(answer)
+            }
         }
-        Some(known) => mark(transaction, cancellation, known).await,
     }
 }
 

@@ -13,7 +13,7 @@ use toolhost_store::{Begun, CallState, Store};
 use crate::hosts::open;
 use crate::server;
 use crate::suite::begin;
-use crate::values::call;
+use crate::values::{call, cancellation};
 
 /// A way to a server on which answers can be swallowed.
 struct Way {
@@ -102,6 +102,20 @@ async fn leave_unheard(client: &Client, (one, other): (&Postgres, &Postgres), id
     assert_eq!(begin(other, "c", id).await, Begun::New);
     let moved = client.execute(MOVE, &[&one.leases().host, &id]).await;
     assert_eq!(moved.unwrap(), 1);
+}
+
+/// A call that is cancelled does not run later, also if it has begun and its host does not know that.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_cancelled_beginning_without_an_answer_does_not_run() {
+    let url = server::database();
+    let (one, other) = (open(&url).await, open(&url).await);
+    let client = server::connect(&url).await;
+    for (id, host) in [("here", &one), ("elsewhere", &other)] {
+        leave_unheard(&client, (&one, &other), id).await;
+        host.cancel(cancellation("c", id, None)).await.unwrap();
+        assert_eq!(begin(&one, "c", id).await, Begun::Cancelled, "{id}");
+    }
 }
 
 /// A call that is about to begin or to be withdrawn is looked up when that is over.
