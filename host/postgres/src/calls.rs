@@ -169,6 +169,8 @@ impl Shared {
     }
 
     async fn end_at(&self, host: Uuid, ended: &EndedCall) -> Result<Ending, Fault> {
+        // A call that was taken over ends as unknown (4), also if it runs on at the host that took it over from itself: its callers may
+        // have heard so.
         const END: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
              chat AS (INSERT INTO toolhost.chats (chat, owner) SELECT $2, $4 FROM lease \
                  WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2) ON CONFLICT (chat) DO NOTHING), \
@@ -179,7 +181,7 @@ impl Shared {
                      held = $13 + CASE WHEN $8 IS NULL THEN coalesce(octet_length(c.arguments), 0) ELSE 0 END, \
                      arguments = coalesce($8, c.arguments), tools = NULL, digest = $6, tool = $5, principal = $4, began = $7, \
                      cancelled = $10 OR c.state = 0 AND c.cancelled \
-                 WHERE c.state = 0 AND c.host = $1 OR c.state = 5 \
+                 WHERE c.state = 0 AND c.host = $1 AND (NOT c.taken OR $9 = 4) OR c.state = 5 \
                  RETURNING awaited) \
              SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM done), \
                  (SELECT count(pg_notify($14, $15)) FROM done WHERE awaited)";
