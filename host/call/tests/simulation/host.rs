@@ -118,7 +118,8 @@ async fn listen(world: Arc<World>, host: Arc<Host>, mut news: UnboundedReceiver<
             News::Cancelled { chat, call } => host.ledger.cancelled_elsewhere(&chat, &call),
             News::Interrupted => _ = tokio::spawn(take_over(Arc::clone(&world), Arc::clone(&host))),
             News::Reachable => host.ledger.catch_up().await,
-            News::Workspace(_) | News::Bound(_) => {}
+            // These are of workspaces and plugins, which the ledger does not know.
+            _ => {}
         }
     }
 }

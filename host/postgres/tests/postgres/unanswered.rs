@@ -25,7 +25,8 @@ impl Way {
     /// Makes a way to the server of an address.
     async fn to(url: &str) -> Self {
         let (directory, rest) = url.strip_prefix("host=").unwrap().split_once(' ').unwrap();
-        let socket = format!("{directory}/.s.PGSQL.5432");
+        let (port, rest) = rest.strip_prefix("port=").unwrap().split_once(' ').unwrap();
+        let socket = format!("{directory}/.s.PGSQL.{port}");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let swallows = watch::Sender::new(false);
