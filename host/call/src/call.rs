@@ -22,7 +22,7 @@ pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
 pub use toolhost_store::{
     AtRest, Binding, CallPage, CallQuery, CallState, CallSummary, Chat, ChatPage, ChatQuery,
-    ChatsAfter, Durability, NestedCall, NestedRecord, StoreError, StoredWorkspace,
+    ChatsAfter, Durability, NestedCall, NestedRecord, OtherHost, StoreError, StoredWorkspace,
     UnknownDurability, Workspaces,
 };
 pub use workspace_error::WorkspaceError;

@@ -2,6 +2,7 @@
 
 mod admission;
 mod builder;
+mod connected;
 mod embedded;
 mod health;
 mod interrupted;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -54,7 +55,7 @@ pub use plugins::{
 use plugins::{Listed, Plugins};
 use toolhost_remote::Agents;
 use workspaces::Workspaces;
-pub use workspaces::{Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
+pub use workspaces::{Located, Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
@@ -94,6 +95,8 @@ struct Inner {
     /// The calls that wait for their workspaces.
     queued: live::Queued,
     offer: Offer,
+    /// Notified when the store should be told again which agents are connected.
+    reconnected: Arc<Notify>,
 }
 
 impl Host {

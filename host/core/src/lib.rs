@@ -36,7 +36,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod host;
 
 pub use host::{
-    Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, Offer, PluginChange,
+    Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, Located, Offer, PluginChange,
     PluginError, PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, RUN_SCRIPT, Removal,
     RemovedWorkspace, SCRIPT, StartError, ToolMode, WorkspaceInfo, WorkspaceState, script,
 };

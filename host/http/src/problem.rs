@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use kinds::{KINDS, Kind};
-use toolhost_call::call::{CallError, InvalidArguments, Refused, WorkspaceError};
+use toolhost_call::call::{CallError, InvalidArguments, OtherHost, Refused, WorkspaceError};
 use toolhost_state::id::InvalidId;
 use toolhost_state::workspace_name::InvalidWorkspaceName;
 use toolhost_workspace::process;
@@ -56,6 +56,10 @@ fn codes() -> utoipa::openapi::schema::Object {
 #[derive(Clone, Debug)]
 pub struct Detail(pub String);
 
+/// The host that has what the request asks for, as an extension of the error response, for a layer that sends the request there.
+#[derive(Clone, Debug)]
+pub struct AtHost(pub OtherHost);
+
 /// The header with the URL of the host that has what the request asks for.
 const HOST: HeaderName = HeaderName::from_static("toolhost-host");
 
@@ -68,8 +72,8 @@ pub struct Problem {
     detail: String,
     /// The seconds after which a retry is worthwhile.
     retry_after: Option<u64>,
-    /// The URL of the host that has what the request asks for.
-    host: Option<Box<str>>,
+    /// The host that has what the request asks for.
+    host: Option<Box<OtherHost>>,
 }
 
 impl Problem {
@@ -151,14 +155,18 @@ impl IntoResponse for Problem {
         if let Some(seconds) = retry_after {
             headers.insert(RETRY_AFTER, seconds.into());
         }
-        if let Some(host) = self.host.and_then(|host| HeaderValue::from_str(&host).ok()) {
-            headers.insert(HOST, host);
+        let address = self.host.as_ref().and_then(|host| host.address.as_deref());
+        if let Some(address) = address.and_then(|address| HeaderValue::from_str(address).ok()) {
+            headers.insert(HOST, address);
         }
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(
                 axum::http::header::WWW_AUTHENTICATE,
                 HeaderValue::from_static("Bearer"),
             );
+        }
+        if let Some(host) = self.host {
+            response.extensions_mut().insert(AtHost(*host));
         }
         response
     }
@@ -222,7 +230,9 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::UnknownWorkspace(_) => Kind::UNKNOWN_WORKSPACE,
             WorkspaceError::ForeignWorkspace => Kind::FOREIGN_WORKSPACE,
             WorkspaceError::ChatBound { .. } => Kind::CHAT_BOUND,
-            WorkspaceError::OtherHost { .. } => Kind::OTHER_HOST,
+            WorkspaceError::OtherHost { .. } | WorkspaceError::AgentElsewhere { .. } => {
+                Kind::OTHER_HOST
+            }
             WorkspaceError::WorkspaceExists(_) => Kind::WORKSPACE_EXISTS,
             WorkspaceError::WorkspaceInUse { .. } => Kind::WORKSPACE_IN_USE,
             WorkspaceError::DefaultWorkspace => Kind::DEFAULT_WORKSPACE,
@@ -233,9 +243,7 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
         };
         let mut problem = Self::new(kind, error.to_string());
-        if let WorkspaceError::OtherHost { address, .. } = error {
-            problem.host = address.map(Into::into);
-        }
+        problem.host = error.other_host().cloned().map(Box::new);
         match kind {
             Kind::BUSY | Kind::UNRECORDED => problem.retry_after(1),
             _ => problem,

@@ -12,6 +12,7 @@ mod chats;
 mod config;
 mod database;
 mod error;
+mod hosts;
 mod lease;
 mod listen;
 mod operations;

@@ -9,8 +9,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Quarantine,
-    SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost,
+    Quarantine, SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 use crate::error::Fault;
@@ -179,6 +179,47 @@ impl Store for Postgres {
     fn settle(&self, chat: ChatId, principal: String) -> Answer<'_, Home> {
         self.change("store where a chat runs", async move |shared| {
             shared.settle(&chat, &principal).await
+        })
+    }
+
+    fn home_of(&self, chat: ChatId) -> Answer<'_, Option<Home>> {
+        self.read("look up where a chat runs", async move |shared| {
+            shared.home_of(&chat).await
+        })
+    }
+
+    fn put_agent(&self, agent: WorkspaceName) -> Answer<'_, ()> {
+        self.change("store that an agent is connected", async move |shared| {
+            shared.put_agent(&agent).await
+        })
+    }
+
+    fn remove_agent(&self, agent: WorkspaceName) -> Answer<'_, ()> {
+        self.change(
+            "store that an agent is not connected",
+            async move |shared| shared.remove_agent(&agent).await,
+        )
+    }
+
+    fn sync_agents(&self, agents: Vec<WorkspaceName>) -> Answer<'_, ()> {
+        self.change("store which agents are connected", async move |shared| {
+            shared.sync_agents(&agents).await
+        })
+    }
+
+    fn host_of_agent(&self, agent: WorkspaceName) -> Answer<'_, Option<OtherHost>> {
+        self.read("look an agent up", async move |shared| {
+            shared.host_of_agent(&agent).await
+        })
+    }
+
+    fn machine(&self) -> Option<String> {
+        Some(self.shared.lease.machine.simple().to_string())
+    }
+
+    fn host_of_machine(&self, machine: String) -> Answer<'_, Option<OtherHost>> {
+        self.read("look a host up", async move |shared| {
+            shared.host_of_machine(&machine).await
         })
     }
 

@@ -11,6 +11,7 @@ use crate::Shared;
 use crate::call_row::{time, to_time};
 use crate::database::{Values, of_host, run, transact};
 use crate::error::Fault;
+use crate::hosts::{OF_MACHINE, known_or_gone};
 use crate::lease::require_lease;
 use crate::listen::{CHANNEL, Message};
 
@@ -103,25 +104,39 @@ impl Shared {
     /// Stores that the calls of a chat run on this machine, unless they run elsewhere.
     pub(crate) async fn settle(&self, chat: &ChatId, principal: &str) -> Result<Home, Fault> {
         const SETTLE: &str = "UPDATE toolhost.chats SET home = $2 WHERE chat = $1";
-        const HOST: &str = "SELECT name, address FROM toolhost.hosts WHERE machine = $1 ORDER BY until DESC LIMIT 1";
         let (host, machine) = (self.lease.host(), self.lease.machine);
         transact!(self.database, transaction => {
             require_lease(transaction, host).await?;
             match home(transaction, chat.as_str(), principal).await? {
                 Some(known) if known == machine => Ok(Home::Here),
                 Some(known) => {
-                    let known = transaction.query_opt(HOST, &[&known]).await?;
-                    let host = known.as_ref().map(|row| row.try_get(0)).transpose()?;
-                    let address = known.as_ref().map(|row| row.try_get(1)).transpose()?;
-                    Ok(Home::Elsewhere {
-                        host: host.unwrap_or_else(|| "that is gone".to_owned()),
-                        address: address.flatten(),
-                    })
+                    let known = transaction.query_opt(OF_MACHINE, &[&known]).await?;
+                    Ok(Home::Elsewhere(known_or_gone(known.as_ref())?))
                 }
                 None if bound(transaction, chat.as_str()).await?.is_some() => Ok(Home::Bound),
                 None => {
                     transaction.execute(SETTLE, &[&chat.as_str(), &machine]).await?;
                     Ok(Home::Here)
+                }
+            }
+        })
+    }
+
+    /// Returns the host in whose default workspace the calls of a chat run.
+    pub(crate) async fn home_of(&self, chat: &ChatId) -> Result<Option<Home>, Fault> {
+        const HOME: &str = "SELECT home FROM toolhost.chats WHERE chat = $1 AND home IS NOT NULL";
+        let machine = self.lease.machine;
+        run!(self.database, connection => {
+            let of_chat = connection.prepare_cached(HOME).await?;
+            let home = connection.query_opt(&of_chat, &[&chat.as_str()]).await?;
+            let home: Option<Uuid> = home.map(|row| row.try_get(0)).transpose()?;
+            match home {
+                None => Ok(None),
+                Some(home) if home == machine => Ok(Some(Home::Here)),
+                Some(home) => {
+                    let of_machine = connection.prepare_cached(OF_MACHINE).await?;
+                    let known = connection.query_opt(&of_machine, &[&home]).await?;
+                    Ok(Some(Home::Elsewhere(known_or_gone(known.as_ref())?)))
                 }
             }
         })

@@ -85,6 +85,14 @@ CREATE TABLE toolhost.switches (
     PRIMARY KEY (plugin, configured)
 );
 
+-- The agents that are connected to hosts.
+CREATE TABLE toolhost.agents (
+    name text COLLATE "C" PRIMARY KEY,
+    -- The host to which it is connected. If that host has lost its lease, the agent counts as connected to none.
+    host uuid NOT NULL REFERENCES toolhost.hosts ON DELETE CASCADE
+);
+CREATE INDEX agents_host ON toolhost.agents (host);
+
 -- Whether a host has its lease. Every change of a host asks this in its own statement.
 CREATE FUNCTION toolhost.has_lease(host uuid) RETURNS boolean LANGUAGE sql VOLATILE AS
     'SELECT EXISTS (SELECT FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp())';

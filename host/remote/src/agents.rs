@@ -154,6 +154,21 @@ impl Provider for Agents {
             || self.dialled.has(name)
     }
 
+    fn awaits(&self, name: &WorkspaceName, spec: &Spec) -> Option<WorkspaceName> {
+        let Spec::Agent(AgentSpec {
+            agent, url: None, ..
+        }) = spec
+        else {
+            return None;
+        };
+        let wanted = match agent {
+            Some(agent) => agent.parse().ok()?,
+            None => name.clone(),
+        };
+        let is_known = self.config.named.contains_key(wanted.as_str()) || self.dialled.has(&wanted);
+        (!is_known).then_some(wanted)
+    }
+
     fn open<'a>(
         &'a self,
         name: &'a WorkspaceName,

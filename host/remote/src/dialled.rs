@@ -12,6 +12,7 @@ use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -54,6 +55,8 @@ pub struct Dialled {
     agents: Mutex<HashMap<WorkspaceName, Connected>>,
     /// Changed whenever an agent connects.
     arrivals: watch::Sender<()>,
+    /// Gets the name of each agent that connects, or whose connection ends.
+    changes: Mutex<Option<UnboundedSender<WorkspaceName>>>,
 }
 
 #[derive(Debug)]
@@ -111,6 +114,7 @@ impl Dialled {
             }
         }
         self.arrivals.send_replace(());
+        self.tell(name);
         let why = tokio::select! {
             ended = connection => match ended {
                 Ok(()) => "the agent closed the connection",
@@ -120,14 +124,37 @@ impl Dialled {
             () = replaced.cancelled() => "the agent connected anew",
             () = until => "its token is not valid any more",
         };
-        let mut agents = self.agents.lock();
-        if agents
-            .get(name)
-            .is_some_and(|present| Arc::ptr_eq(&present.transport, &transport))
-        {
-            agents.remove(name);
-        }
+        self.remove(name, &transport);
         Ok(why)
+    }
+
+    /// Removes a connection that has ended, unless another one has taken its place.
+    fn remove(&self, name: &WorkspaceName, transport: &Arc<dyn Transport>) {
+        let mut agents = self.agents.lock();
+        let present = agents.get(name);
+        if present.is_some_and(|present| Arc::ptr_eq(&present.transport, transport)) {
+            agents.remove(name);
+            drop(agents);
+            self.tell(name);
+        }
+    }
+
+    fn tell(&self, name: &WorkspaceName) {
+        if let Some(changes) = &*self.changes.lock() {
+            _ = changes.send(name.clone());
+        }
+    }
+
+    /// Returns a receiver of the name of each agent that connects from now on, or whose connection ends. It replaces an earlier one.
+    pub fn changes(&self) -> UnboundedReceiver<WorkspaceName> {
+        let (sender, receiver) = unbounded_channel();
+        *self.changes.lock() = Some(sender);
+        receiver
+    }
+
+    /// Returns the names of the agents that are connected.
+    pub fn names(&self) -> Vec<WorkspaceName> {
+        self.agents.lock().keys().cloned().collect()
     }
 
     /// Returns whether an agent of this name is connected.

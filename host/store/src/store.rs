@@ -9,8 +9,9 @@ use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
     Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, Process, ProcessQuery,
-    Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
+    Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost, Process,
+    ProcessQuery, Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept, Switch,
+    Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -91,6 +92,44 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// they run. The check and the write are atomic.
     fn settle(&self, _chat: ChatId, _principal: String) -> Answer<'_, Home> {
         Box::pin(std::future::ready(Ok(Home::Here)))
+    }
+
+    /// Returns where the calls of a chat run, as far as [`Store::settle`] has stored that; `None` if they run in the workspace that the chat
+    /// belongs to, or if none has run.
+    fn home_of(&self, _chat: ChatId) -> Answer<'_, Option<Home>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Stores that an agent has connected to this host. It is connected to no other host any more.
+    fn put_agent(&self, _agent: WorkspaceName) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Stores that an agent is no longer connected to this host.
+    fn remove_agent(&self, _agent: WorkspaceName) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Stores that these agents are still connected to this host, and no others. For an agent that has connected to another host since,
+    /// that one counts if it has its lease.
+    fn sync_agents(&self, _agents: Vec<WorkspaceName>) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Returns the other host to which an agent is connected; `None` if there is none that has its lease.
+    fn host_of_agent(&self, _agent: WorkspaceName) -> Answer<'_, Option<OtherHost>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// Returns the id of the machine of this host, by which the others know it also after a restart; `None` if the store belongs to one
+    /// host.
+    fn machine(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the host of a machine; `None` if the store does not know it.
+    fn host_of_machine(&self, _machine: String) -> Answer<'_, Option<OtherHost>> {
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     /// Returns all workspaces and their chats. Damaged records are no error: the result counts them.

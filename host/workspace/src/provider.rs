@@ -26,6 +26,12 @@ pub trait Provider: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Returns the agent that has to connect to this host before the workspace can be used, if it is not connected.
+    fn awaits(&self, name: &WorkspaceName, spec: &Spec) -> Option<WorkspaceName> {
+        _ = (name, spec);
+        None
+    }
+
     /// Opens a workspace, and makes it if it is not there. The host opens a workspace when a call needs it, once at a time, and drops
     /// it when it was idle for a while: what runs in it goes on.
     fn open<'a>(

@@ -2,6 +2,7 @@
 
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
+use toolhost_store::OtherHost;
 
 /// Why a workspace cannot be made, used or removed. The name of a variant in snake case is a label of a metric.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, strum::IntoStaticStr)]
@@ -64,18 +65,34 @@ pub enum WorkspaceError {
         reason: String,
     },
     /// The calls of the chat run in the default workspace of another host.
-    #[error("the chat {chat} runs on the host {host}{}: send its calls there", at(.address.as_deref()))]
+    #[error("the chat {chat} runs on the host {}{}: send its calls there", .host.name, at(.host.address.as_deref()))]
     OtherHost {
         /// The chat.
         chat: ChatId,
-        /// The name of the host.
-        host: String,
-        /// The URL at which clients reach it, if that is known.
-        address: Option<String>,
+        /// The host.
+        host: OtherHost,
+    },
+    /// The agent of the workspace is connected to another host.
+    #[error("the agent {agent} is connected to the host {}{}: send calls for its workspace there", .host.name, at(.host.address.as_deref()))]
+    AgentElsewhere {
+        /// The name of the agent.
+        agent: WorkspaceName,
+        /// The host.
+        host: OtherHost,
     },
     /// The store cannot take the change. Nothing was done.
     #[error("the workspace cannot be recorded ({0}); repeat the request once that is repaired")]
     Unrecorded(String),
+}
+
+impl WorkspaceError {
+    /// Returns the other host that has the workspace, if that is the reason.
+    pub fn other_host(&self) -> Option<&OtherHost> {
+        match self {
+            Self::OtherHost { host, .. } | Self::AgentElsewhere { host, .. } => Some(host),
+            _ => None,
+        }
+    }
 }
 
 fn at(address: Option<&str>) -> String {

@@ -10,8 +10,8 @@ use tokio_util::task::TaskTracker;
 
 use super::workspaces::{Providers, Routed, Workspaces, keep_up};
 use super::{
-    Host, Inner, Offer, PluginSet, PluginSource, Plugins, embedded, interrupted, live, neighbours,
-    observe,
+    Host, Inner, Offer, PluginSet, PluginSource, Plugins, connected, embedded, interrupted, live,
+    neighbours, observe,
 };
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
@@ -391,11 +391,17 @@ impl Builder {
             failures: self.failures,
             queued: live::Queued::default(),
             offer: self.offer,
+            reconnected: Arc::default(),
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);
         inner.workspaces.open_all_elsewhere();
         tokio::spawn(keep_up(Arc::downgrade(&inner)));
+        if let Some(agents) = inner.agents.as_ref().filter(|_| state.store().is_shared()) {
+            let changes = agents.dialled().changes();
+            let again = Arc::clone(&inner.reconnected);
+            tokio::spawn(connected::report(Arc::downgrade(&inner), changes, again));
+        }
         if let Some(news) = state.store().news() {
             tokio::spawn(neighbours::listen(Arc::downgrade(&inner), news));
         }

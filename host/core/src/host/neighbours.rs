@@ -24,6 +24,7 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
             News::Quarantined(quarantine) => quarantine_here(&inner, &quarantine),
             News::Switched => follow(&inner),
             News::Reachable => {
+                inner.reconnected.notify_one();
                 inner.ledger.catch_up().await;
                 follow(&inner);
                 told(inner.workspaces.learn_all().await);

@@ -1,7 +1,7 @@
 //! The sessions of a server, which the host keeps beyond the end of the server, also where it shares its chats with other hosts: a session
 //! goes on at its host.
 
-use toolhost_store::{Answer, Session};
+use toolhost_store::{Answer, OtherHost, Session};
 
 use super::Host;
 
@@ -31,5 +31,19 @@ impl Host {
     /// If the store cannot be written.
     pub fn forget_session(&self, id: String) -> Answer<'_, ()> {
         self.inner.records.remove_session(id)
+    }
+
+    /// Returns the id of the machine of this host, by which the other hosts of its store know it; `None` if there are no others.
+    pub fn machine(&self) -> Option<String> {
+        self.inner.ledger.store().machine()
+    }
+
+    /// Returns the host of a machine; `None` if the store does not know it.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be asked.
+    pub fn host_of_machine(&self, machine: String) -> Answer<'_, Option<OtherHost>> {
+        self.inner.ledger.store().host_of_machine(machine)
     }
 }

@@ -31,6 +31,7 @@ use toolhost_workspace::{NamedCounts, Workspace};
 
 use entry::Entry;
 pub(super) use entry::InUse;
+pub use homes::Located;
 pub use managing::{Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 pub(super) use providers::Providers;
 pub(super) use routed::Routed;

@@ -9,7 +9,8 @@ use tokio::time::timeout;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_store::{
-    Begun, CallState, CancelAnswer, EndedCall, Ending, News, Quarantine, Store, StoreError, Switch,
+    Begun, CallState, CancelAnswer, EndedCall, Ending, Home, News, Quarantine, Store, StoreError,
+    Switch,
 };
 
 use crate::server;
@@ -377,4 +378,74 @@ async fn hosts_follow_the_plugins_that_others_turned_off() {
     let refused = one.put_switch(switch(true, true)).await.unwrap_err();
     assert!(matches!(refused, StoreError::NoLease), "{refused}");
     assert_eq!(other.switches().await.unwrap().len(), 2);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn an_agent_is_where_it_connected_last() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    let third = Postgres::open(Config {
+        name: "third".into(),
+        address: Some("https://third.example.com".into()),
+        ..server::config(&url)
+    });
+    let third = third.await.unwrap();
+    let agent = || "build".parse().unwrap();
+    let at = async |host: &Postgres| {
+        let found = host.host_of_agent(agent()).await.unwrap();
+        found.map(|host| (host.name, host.address, host.has_lease))
+    };
+    assert_eq!(at(&one).await, None);
+    other.put_agent(agent()).await.unwrap();
+    third.put_agent(agent()).await.unwrap();
+    let there = Some((
+        "third".into(),
+        Some("https://third.example.com".into()),
+        true,
+    ));
+    assert_eq!(at(&one).await, there);
+    assert_eq!(at(&third).await, None, "it is its own");
+    // The end of an older connection, and a host that still has it, change nothing.
+    other.remove_agent(agent()).await.unwrap();
+    other.sync_agents(vec![agent()]).await.unwrap();
+    assert_eq!(at(&one).await, there);
+    // A host without its lease has no agents, and its agent may be at another one.
+    expire(&url, &third).await;
+    assert_eq!(at(&one).await, None);
+    other.sync_agents(vec![agent()]).await.unwrap();
+    assert!(at(&one).await.is_some());
+    other.sync_agents(Vec::new()).await.unwrap();
+    assert_eq!(at(&one).await, None);
+    // A host that lost its lease takes another one for an agent that connects.
+    expire(&url, &other).await;
+    other.put_agent(agent()).await.unwrap();
+    assert!(at(&one).await.is_some());
+    other.remove_agent(agent()).await.unwrap();
+    assert_eq!(at(&one).await, None);
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn where_a_chat_runs_is_looked_up_without_a_change() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    let chat = || "c".parse().unwrap();
+    assert_eq!(one.home_of(chat()).await.unwrap(), None);
+    assert_eq!(one.settle(chat(), "t".into()).await.unwrap(), Home::Here);
+    assert_eq!(one.home_of(chat()).await.unwrap(), Some(Home::Here));
+    let has_lease = async || match other.home_of(chat()).await.unwrap() {
+        Some(Home::Elsewhere(host)) => host.has_lease,
+        found => panic!("{found:?}"),
+    };
+    assert!(has_lease().await);
+    let machine = one.machine().unwrap();
+    let known = other.host_of_machine(machine.clone()).await.unwrap();
+    assert!(known.unwrap().has_lease);
+    expire(&url, &one).await;
+    assert!(!has_lease().await);
+    let known = other.host_of_machine(machine).await.unwrap();
+    assert!(!known.unwrap().has_lease);
+    let unknown = other.host_of_machine("no machine".into()).await;
+    assert_eq!(unknown.unwrap(), None);
 }

@@ -35,18 +35,24 @@ pub struct Binding {
     pub workspace: WorkspaceName,
 }
 
+/// Another host of the same store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherHost {
+    /// Its name.
+    pub name: String,
+    /// The URL at which clients and other hosts reach it, if that is known.
+    pub address: Option<String>,
+    /// Whether it has its lease. A host without one has ended, or is cut off from the store.
+    pub has_lease: bool,
+}
+
 /// Where the calls of a chat run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Home {
     /// On the machine of this host.
     Here,
     /// On the machine of another host, in its default workspace.
-    Elsewhere {
-        /// The name of the host.
-        host: String,
-        /// The URL at which clients reach it, if that is known.
-        address: Option<String>,
-    },
+    Elsewhere(OtherHost),
     /// In the workspace that the chat belongs to.
     Bound,
 }

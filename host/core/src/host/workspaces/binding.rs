@@ -114,8 +114,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// As for [`Host::bind_chat`], and [`WorkspaceError::ForeignWorkspace`] if the chat belongs to a workspace that the actor does not
-    /// reach.
+    /// As for [`Host::bind_chat`], [`WorkspaceError::ForeignWorkspace`] if the chat belongs to a workspace that the actor does not reach, and
+    /// [`WorkspaceError::AgentElsewhere`] if the agent of the workspace is connected to another host.
     pub(in crate::host) async fn settle_workspace(
         &self,
         request: &mut Request,
@@ -144,6 +144,9 @@ impl Host {
             return Err(WorkspaceError::ForeignWorkspace);
         }
         let named = workspaces.named(&request.chat);
+        if let Some(entry) = &named {
+            workspaces.check_agent(entry).await?;
+        }
         request.workspace = named.map(|entry| entry.name.clone());
         Ok(())
     }

@@ -8,9 +8,11 @@ use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Home, StoreError, StoredWorkspace};
+use toolhost_workspace::{AgentSpec, Spec};
 
 use super::entry::Entry;
 use super::{Place, Workspaces, unrecorded};
+use crate::host::Host;
 
 /// How many chats are remembered that run here.
 const MOST_SETTLED: usize = 100_000;
@@ -20,6 +22,32 @@ const SETTLED: Duration = Duration::from_secs(600);
 
 /// The longest wait for the workspace of an agent before a call begins.
 const OPENING: Duration = Duration::from_secs(5);
+
+/// Where the workspace of a chat is, if no other host has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Located {
+    /// At this host, or at an agent that every host reaches.
+    Here,
+    /// Nowhere yet: the first call of the chat decides.
+    Unsettled,
+}
+
+impl Host {
+    /// Finds out whether another host has the workspace of a chat. `named` is the workspace that the first call of the chat is to bind it
+    /// to. Stores nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::OtherHost`] or [`WorkspaceError::AgentElsewhere`], if another host has it, and [`WorkspaceError::Unrecorded`] if
+    /// the store cannot be asked.
+    pub async fn locate(
+        &self,
+        chat: &ChatId,
+        named: Option<&WorkspaceName>,
+    ) -> Result<Located, WorkspaceError> {
+        self.inner.workspaces.located(chat, named).await
+    }
+}
 
 impl Workspaces {
     /// Finds out where the calls of a chat run, which another host may know. Stores that they run here, in the default workspace, if they
@@ -53,17 +81,12 @@ impl Workspaces {
         let home = self.store.settle(chat.clone(), principal.to_owned()).await;
         match home.map_err(|error| unrecorded(&error))? {
             Home::Here => {
-                let mut settled = self.settled.lock();
-                if settled.len() >= MOST_SETTLED {
-                    settled.clear();
-                }
-                settled.insert(chat.clone(), Instant::now());
+                self.remember_settled(chat);
                 Ok(())
             }
-            Home::Elsewhere { host, address } => Err(WorkspaceError::OtherHost {
+            Home::Elsewhere(host) => Err(WorkspaceError::OtherHost {
                 chat: chat.clone(),
                 host,
-                address,
             }),
             Home::Bound => {
                 let learnt = self.learn_chat(chat).await;
@@ -75,6 +98,102 @@ impl Workspaces {
     fn is_settled(&self, chat: &ChatId) -> bool {
         let settled = self.settled.lock();
         settled.get(chat).is_some_and(|at| at.elapsed() < SETTLED)
+    }
+
+    fn remember_settled(&self, chat: &ChatId) {
+        let mut settled = self.settled.lock();
+        if settled.len() >= MOST_SETTLED {
+            settled.clear();
+        }
+        settled.insert(chat.clone(), Instant::now());
+    }
+
+    /// Finds out whether another host has the workspace of a chat, or of its first call if that names one. Stores nothing.
+    async fn located(
+        &self,
+        chat: &ChatId,
+        named: Option<&WorkspaceName>,
+    ) -> Result<Located, WorkspaceError> {
+        if !self.store.is_shared() {
+            return Ok(Located::Here);
+        }
+        if self.named(chat).is_none() {
+            if self.is_settled(chat) {
+                return Ok(Located::Here);
+            }
+            let home = match self.is_local {
+                true => self.store.home_of(chat.clone()).await,
+                false => Ok(None),
+            };
+            match home.map_err(|error| unrecorded(&error))? {
+                Some(Home::Here) => {
+                    self.remember_settled(chat);
+                    return Ok(Located::Here);
+                }
+                Some(Home::Elsewhere(host)) => {
+                    let chat = chat.clone();
+                    return Err(WorkspaceError::OtherHost { chat, host });
+                }
+                Some(Home::Bound) | None => {
+                    let learnt = self.learn_chat(chat).await;
+                    learnt.map_err(|error| unrecorded(&error))?;
+                }
+            }
+        }
+        if let Some(entry) = self.named(chat) {
+            self.check_agent(&entry).await?;
+            return Ok(Located::Here);
+        }
+        let Some(name) = named.filter(|name| !name.is_default()) else {
+            return Ok(Located::Unsettled);
+        };
+        let entry = self.table.lock().entries.get(name).map(Arc::clone);
+        let entry = entry.filter(|entry| !entry.is_removed());
+        let spec = entry.map(|entry| entry.spec());
+        let spec = spec.unwrap_or_else(|| Spec::Agent(AgentSpec::default()));
+        self.check_agent_of(name, &spec).await?;
+        Ok(Located::Unsettled)
+    }
+
+    /// Checks that the agent of a workspace is connected to no other host.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::AgentElsewhere`], if it is.
+    pub(super) async fn check_agent(&self, entry: &Entry) -> Result<(), WorkspaceError> {
+        match entry.is_removed() {
+            true => Ok(()),
+            false => self.check_agent_of(&entry.name, &entry.spec()).await,
+        }
+    }
+
+    async fn check_agent_of(
+        &self,
+        name: &WorkspaceName,
+        spec: &Spec,
+    ) -> Result<(), WorkspaceError> {
+        if !self.store.is_shared() {
+            return Ok(());
+        }
+        let provider = self.providers.of(spec).ok();
+        let Some(agent) = provider.and_then(|provider| provider.awaits(name, spec)) else {
+            return Ok(());
+        };
+        let host = self.store.host_of_agent(agent.clone()).await;
+        match host.map_err(|error| unrecorded(&error))? {
+            Some(host) => Err(WorkspaceError::AgentElsewhere { agent, host }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the specification that a workspace has if none is given. An agent may have its name that is connected to another host.
+    pub(super) async fn default_spec(&self, name: &WorkspaceName) -> Result<Spec, WorkspaceError> {
+        let agent = Spec::Agent(AgentSpec::default());
+        match self.check_agent_of(name, &agent).await {
+            Err(WorkspaceError::AgentElsewhere { .. }) => Ok(agent),
+            Err(error) => Err(error),
+            Ok(()) => Ok(self.providers.default_spec(name)),
+        }
     }
 
     /// Opens the workspace of an agent that the chat belongs to, if it is not open and could be opened the last time. Then the record of a

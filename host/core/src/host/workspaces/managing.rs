@@ -104,7 +104,7 @@ impl Host {
         let present = known.as_ref().filter(|known| !known.is_removed());
         let spec = match (spec, present) {
             (None, Some(_)) => return Ok(false),
-            (None, None) => workspaces.providers.default_spec(name),
+            (None, None) => workspaces.default_spec(name).await?,
             (Some(spec), Some(present)) if present.spec() == spec => return Ok(false),
             (Some(spec), Some(present)) if !present.spec().may_become(&spec) => {
                 return Err(WorkspaceError::WorkspaceExists(name.clone()));
