@@ -10,6 +10,9 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 
+/// The type of a stream of events.
+const EVENTS: &str = "text/event-stream";
+
 /// The header with which a client resumes: the id of the last event that it got.
 const LAST_EVENT: &str = "last-event-id";
 
@@ -41,6 +44,12 @@ pub fn last_event(headers: &HeaderMap) -> Option<&str> {
     Some(header.to_str().unwrap_or("?")).filter(|id| !id.is_empty())
 }
 
+/// Returns whether the headers of a response are those of a stream of events.
+pub(crate) fn is_one(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS.as_bytes()))
+}
+
 /// Sends the events of a source, and holds `held` until the stream ends.
 pub fn reply<T: Send + 'static>(source: impl Source, held: T) -> Response {
     let events = stream::unfold((source, held), async |(mut source, held)| {
@@ -62,7 +71,7 @@ pub fn reply_frames<T: Send + 'static>(source: impl Frames, held: T) -> Response
         Some((Ok::<_, Infallible>(frame), (source, held)))
     });
     let headers = [
-        (CONTENT_TYPE, "text/event-stream"),
+        (CONTENT_TYPE, EVENTS),
         (CACHE_CONTROL, "no-cache"),
         (BUFFERING, "no"),
     ];

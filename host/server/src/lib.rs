@@ -5,6 +5,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 
 mod agents;
 mod checks;
+mod forwarding;
 mod mcp;
 mod metrics;
 mod openapi;
@@ -96,8 +97,13 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
     let api = v1::routes().merge(metrics::routes());
     let (api, described) = api.with_state(parts.host.clone()).split_for_parts();
     let description = openapi::empty().merge_from(described).merge_from(opened);
-    api.merge(openapi::routes(description))
-        .merge(parts.mcp.router(tokens))
+    let of_chats = api.merge(parts.mcp.router(tokens));
+    let of_chats = match &parts.forwarding {
+        Some(forwarding) => forwarding::layer(of_chats, &parts.host, forwarding.clone()),
+        None => of_chats,
+    };
+    of_chats
+        .merge(openapi::routes(description))
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)

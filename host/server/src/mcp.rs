@@ -22,6 +22,7 @@ mod sessions;
 mod stdio;
 mod subscriptions;
 mod tasks;
+mod whereabouts;
 
 use std::time::Duration;
 
@@ -29,6 +30,7 @@ use toolhost_state::id::ChatId;
 
 pub(super) use http::Mcp;
 pub use stdio::serve_mcp;
+pub(super) use whereabouts::{Asked, asked, is_route};
 
 /// The options for MCP clients.
 #[derive(Clone, Debug)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolhost_agent::{Offer, Oversight};
 use toolhost_core::Host;
+use toolhost_http::forward::Forwarding;
 use toolhost_workspace::process::Info;
 
 use crate::checks::{Check, MachineChecks};
@@ -17,6 +18,8 @@ pub struct ServerParts {
     pub(super) agent: bool,
     pub(super) mcp: Mcp,
     pub(super) checks: MachineChecks,
+    /// The connections to other hosts, if requests for their chats are sent on to them.
+    pub(super) forwarding: Option<Forwarding>,
 }
 
 impl ServerParts {
@@ -42,6 +45,14 @@ impl ServerParts {
     pub fn with_checks(self, checks: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Self {
         let checks = MachineChecks::new(checks);
         Self { checks, ..self }
+    }
+
+    /// Has requests sent on that are for a chat or a session of another host of the same store. By default, they are refused with the
+    /// address of that host.
+    #[must_use]
+    pub fn with_forwarding(self, forwarding: Forwarding) -> Self {
+        let forwarding = Some(forwarding);
+        Self { forwarding, ..self }
     }
 
     /// Returns the host.
@@ -80,6 +91,7 @@ impl From<Host> for ServerParts {
             host,
             agent: false,
             checks: MachineChecks::default(),
+            forwarding: None,
         }
     }
 }

@@ -3,14 +3,11 @@
 use std::time::SystemTime;
 
 use axum::body::Body;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use futures_util::StreamExt;
 
 use super::{Principal, Tokens};
-
-/// The type of a stream of events.
-const EVENTS: &[u8] = b"text/event-stream";
+use crate::event_stream;
 
 /// Ends a stream of events once its principal is no longer known, and when the login of its client ends. Other replies are left as they are: their client was
 /// authenticated when it sent the request.
@@ -20,8 +17,7 @@ pub(super) fn while_known(
     principal: Principal,
     login_ends: Option<SystemTime>,
 ) -> Response {
-    let kind = response.headers().get(CONTENT_TYPE);
-    if !kind.is_some_and(|kind| kind.as_bytes().starts_with(EVENTS)) {
+    if !event_stream::is_one(response.headers()) {
         return response;
     }
     let known = tokens.clone().until_gone(principal);

@@ -92,7 +92,7 @@ kinds! {
         "the arguments have 1048577 bytes, the most is 1048576";
     UNSUPPORTED_MEDIA_TYPE = 415, "unsupported_media_type", "The body is not JSON",
         "the body is \"text/xml\", and must be application/json";
-    OTHER_HOST = 421, "other_host", "The chat runs on another host",
+    OTHER_HOST = 421, "other_host", "Another host has the workspace of the chat",
         "the chat support-42 runs on the host tools-2 at https://tools-2.example.com: send its calls there";
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
         "plugin weather cannot be loaded: the component is no component";
@@ -108,12 +108,16 @@ kinds! {
         "the headers have 70000 bytes, and may have 65536";
     INTERNAL = 500, "internal", "The server failed",
         "the host failed";
+    HOST_LOST = 502, "host_lost", "The connection to the host that has the workspace of the chat broke",
+        "the connection broke (connection reset by peer) before the answer of the host tools-2 was there, so the request may have run: repeat a call with the same id";
     QUARANTINED = 503, "quarantined", "The plugin is left alone for a while",
         "plugin weather is quarantined for another 30 s, because it trapped 3 times in a row; other tools can be used";
     SHUTTING_DOWN = 503, "shutting_down", "The server is shutting down",
         "the host is shutting down";
     UNRECORDED = 503, "unrecorded", "The call cannot be recorded",
         "the call was not started, because it cannot be recorded (the disk of /var/lib/toolhost/store.db is full: free some space there); repeat it once that is repaired";
+    HOST_UNREACHABLE = 503, "host_unreachable", "The host that has the workspace of the chat cannot be reached",
+        "the host tools-2 cannot be reached (connection refused): nothing ran; repeat the request once it is back";
     WORKSPACE_UNAVAILABLE = 503, "workspace_unavailable", "The workspace cannot be reached",
         "the workspace cannot be reached: connection refused";
 }

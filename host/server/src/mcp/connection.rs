@@ -6,6 +6,9 @@ use toolhost_http::problem::Problem;
 use toolhost_state::id::{ChatId, InvalidId};
 use toolhost_state::workspace_name::{InvalidWorkspaceName, WorkspaceName};
 
+/// The header that names a session.
+pub(super) const SESSION: &str = "mcp-session-id";
+
 /// The header that names the chat of a client.
 const CHAT: HeaderName = HeaderName::from_static("toolhost-chat");
 

@@ -20,7 +20,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection::Connection;
+use super::connection::{Connection, SESSION};
 use super::handler::Handler;
 use super::message::{Message, Written};
 use super::sessions::{Manager, NoSession, Sessions};
@@ -31,9 +31,6 @@ use toolhost_http::body;
 use toolhost_http::event_stream::last_event;
 use toolhost_http::guarded_body::Holding;
 use toolhost_http::problem::{Kind, Problem};
-
-/// The header that names a session.
-const SESSION: &str = "mcp-session-id";
 
 /// The most bytes of the message that begins a session. The store keeps its parameters.
 const MAX_INITIALIZE: usize = 64 << 10;

@@ -13,7 +13,6 @@ use std::time::{Duration, SystemTime};
 
 use futures_util::{Stream, StreamExt};
 use parking_lot::Mutex;
-use rmcp::transport::common::server_side_http::session_id;
 use rmcp::transport::streamable_http_server::SessionId;
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionHandle, SessionConfig, create_local_session,
@@ -23,6 +22,7 @@ use tokio::time::Instant;
 
 use super::caller::Session;
 use super::requests::Requests;
+use super::whereabouts::new_session_id;
 pub(super) use manager::Manager;
 use manager::SessionError;
 use replay::Replays;
@@ -146,7 +146,7 @@ impl Sessions {
             let (id, replaced) = replaced.ok_or(NoSession::Full)?;
             self.end(&id, replaced.session);
         }
-        let id = session_id();
+        let id = new_session_id(&self.host);
         let (handle, worker) = create_local_session(Arc::clone(&id), worker_options());
         let prepared = Open::new(session.clone(), OnceCell::new_with(Some(handle)));
         let held = Held(Arc::clone(&prepared.used));

@@ -96,7 +96,8 @@ enum Call<'a> {
     responses((status = 200, description = "The call has ended.", body = Outcome)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down",
-        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable"
+        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
     ]))),
 )]
 async fn put(
@@ -131,7 +132,8 @@ async fn put(
     ))),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "cancelled", "quarantined", "shutting_down",
-        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable"
+        "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
     ]))),
 )]
 async fn post(

@@ -143,7 +143,8 @@ struct ChatWorkspace {
     request_body(content = ChatWorkspace, description = "The workspace."),
     responses((status = 200, description = "The chat belongs to the workspace.", body = ChatWorkspace)),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_workspace", "chat_bound", "unrecorded", "workspace_unavailable"
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_workspace", "chat_bound", "unrecorded", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
     ]))),
 )]
 async fn put(
@@ -223,7 +224,10 @@ fn place(text: &str) -> Result<ChatsAfter, Problem> {
     delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
     params(ChatPath),
     responses((status = 200, description = "Nothing of the chat runs.", body = EndedChat)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn delete(
     State(host): State<Host>,

@@ -63,7 +63,10 @@ struct Parameters {
     get, path = "/v1/chats/{chat}/events", operation_id = "followChat", tag = "chats",
     params(ChatPath, Parameters, ("last-event-id" = Option<String>, Header, description = "The id of the last event that was read.")),
     responses((status = 200, description = "The events, until the chat or the server ends.", content_type = "text/event-stream", body = wire::Data)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn get(
     State(host): State<Host>,

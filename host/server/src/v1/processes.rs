@@ -163,7 +163,10 @@ struct Signalled {
     get, path = "/v1/chats/{chat}/processes", operation_id = "listProcesses", tag = "processes",
     params(ChatPath, ListParameters),
     responses((status = 200, description = "The processes.", body = ProcessList)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn list(
     State(host): State<Host>,
@@ -188,7 +191,10 @@ async fn list(
     get, path = "/v1/chats/{chat}/processes/{process}", operation_id = "getProcess", tag = "processes",
     params(ChatPath, ProcessPath),
     responses((status = 200, description = "The process.", body = ProcessDetails)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn get(
     State(host): State<Host>,
@@ -223,7 +229,10 @@ async fn get(
         ("toolhost-output-total" = u64, description = "Of raw output: how many bytes were written so far."),
         ("toolhost-output-end" = bool, description = "Of raw output: whether nothing will follow."),
     ))),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn output(
     State(host): State<Host>,
@@ -275,7 +284,10 @@ fn json(id: String, mut chunk: Chunk) -> Response {
     params(ChatPath, ProcessPath),
     request_body = SignalRequest,
     responses((status = 200, description = "How the process stood.", body = Signalled)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn signal(
     State(host): State<Host>,

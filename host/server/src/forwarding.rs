@@ -1,0 +1,198 @@
+//! Requests for chats and sessions that another host of the store has: this host sends them there instead of refusing them.
+
+use axum::RequestExt as _;
+use axum::Router;
+use axum::extract::{MatchedPath, RawPathParams, Request, State};
+use axum::http::Method;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use toolhost_call::call::{MAX_ARGUMENTS, OtherHost, WorkspaceError};
+use toolhost_core::{Host, Located};
+use toolhost_http::access::{Principal, Scope};
+use toolhost_http::forward::{self, Forwarding};
+use toolhost_http::kept_body::Kept;
+use toolhost_http::problem::{AtHost, Kind, Problem};
+use toolhost_state::id::ChatId;
+use toolhost_state::workspace_name::WorkspaceName;
+
+use crate::ENVELOPE;
+use crate::mcp::{self, Asked as McpAsked};
+
+/// The address below which everything is of one chat.
+const OF_CHAT: &str = "/v1/chats/{chat}";
+
+#[derive(Clone, Debug)]
+struct Layer {
+    host: Host,
+    forwarding: Forwarding,
+}
+
+/// What decides which host a request is for.
+#[derive(Debug)]
+enum Asked {
+    /// The workspace of a chat.
+    Chat {
+        chat: ChatId,
+        /// The workspace that the request binds the chat to, as far as its headers say so.
+        workspace: Option<WorkspaceName>,
+        /// Whether the body may name a workspace of another host.
+        may_name: bool,
+    },
+    /// A session of MCP, which is at the host of this machine.
+    Session { machine: String },
+}
+
+/// Has requests to these routes sent to the host that they are for.
+pub(super) fn layer(routes: Router, host: &Host, forwarding: Forwarding) -> Router {
+    let layer = Layer {
+        host: host.clone(),
+        forwarding,
+    };
+    routes.layer(from_fn_with_state(layer, Layer::run))
+}
+
+impl Layer {
+    async fn run(
+        State(layer): State<Self>,
+        mut request: Request,
+        next: Next,
+    ) -> Result<Response, Problem> {
+        let Some(asked) = Asked::of(&mut request, &layer.host).await else {
+            return Ok(next.run(request).await);
+        };
+        let may_forward =
+            !forward::is_forwarded(request.headers()) && forward::has_token(request.headers());
+        match asked {
+            Asked::Session { machine } if may_forward => {
+                layer.in_session(machine, request, next).await
+            }
+            Asked::Session { .. } => Ok(next.run(request).await),
+            // The handler refuses the client, and the client learns nothing of the chat.
+            Asked::Chat { chat, .. } if !may_see(&request, &chat) => Ok(next.run(request).await),
+            Asked::Chat {
+                chat,
+                workspace,
+                may_name,
+            } => {
+                let located = layer.host.locate(&chat, workspace.as_ref()).await;
+                let may_name = may_name && may_forward;
+                layer.of_chat(located, may_name, request, next).await
+            }
+        }
+    }
+
+    /// Runs a request for a chat that is located so.
+    async fn of_chat(
+        &self,
+        located: Result<Located, WorkspaceError>,
+        may_name: bool,
+        request: Request,
+        next: Next,
+    ) -> Result<Response, Problem> {
+        match located {
+            Err(error) if let Some(other) = error.other_host().cloned() => {
+                let is_forwarded = forward::is_forwarded(request.headers());
+                if !is_forwarded && !forward::has_token(request.headers()) {
+                    Ok(next.run(request).await)
+                } else if is_forwarded || !forward::has_address(&other) {
+                    Err(error.into())
+                } else {
+                    self.send(request, &other).await
+                }
+            }
+            Ok(Located::Unsettled) if may_name => self.settle(request, next).await,
+            // If the store cannot be asked, the handler says so where it needs the store.
+            Ok(_) | Err(_) => Ok(next.run(request).await),
+        }
+    }
+
+    /// Sends a request to the host of its session. If that host is lost, the client hears that there is no such session, and begins
+    /// another one.
+    async fn in_session(
+        &self,
+        machine: String,
+        request: Request,
+        next: Next,
+    ) -> Result<Response, Problem> {
+        let known = self.host.host_of_machine(machine).await;
+        let known = known.map_err(|error| {
+            let detail =
+                format!("the host of the session cannot be looked up ({error}): nothing ran");
+            Problem::new(Kind::HOST_UNREACHABLE, detail)
+        })?;
+        match known.filter(|host| host.has_lease && forward::has_address(host)) {
+            Some(other) => self.send(request, &other).await,
+            None => Ok(next.run(request).await),
+        }
+    }
+
+    async fn send(&self, request: Request, other: &OtherHost) -> Result<Response, Problem> {
+        let stopping = self.host.stopping();
+        self.forwarding.send(request, other, stopping).await
+    }
+
+    /// Runs a request that decides where its chat runs, and sends it on if that turns out to be another host.
+    async fn settle(&self, request: Request, next: Next) -> Result<Response, Problem> {
+        let (request, kept) = Kept::of(request, MAX_ARGUMENTS + ENVELOPE);
+        let response = next.run(request).await;
+        let Some(AtHost(other)) = response.extensions().get() else {
+            return Ok(response);
+        };
+        match kept.into_request() {
+            Some(request) if forward::has_address(other) => self.send(request, other).await,
+            _ => Ok(response),
+        }
+    }
+}
+
+impl Asked {
+    /// Returns what decides which host a request is for; `None` if any host answers it.
+    async fn of(request: &mut Request, host: &Host) -> Option<Self> {
+        let route = request.extensions().get::<MatchedPath>()?.as_str();
+        if mcp::is_route(route) {
+            let chat = parameter(request, "chat").await;
+            return match mcp::asked(chat.as_deref(), request.headers(), host)? {
+                McpAsked::Session { machine } => Some(Self::Session { machine }),
+                McpAsked::Chat { chat, workspace } => Some(Self::Chat {
+                    chat,
+                    workspace,
+                    may_name: false,
+                }),
+            };
+        }
+        let rest = route.strip_prefix(OF_CHAT)?;
+        let method = request.method();
+        if is_of_store(method, rest) {
+            return None;
+        }
+        let may_name = *method == Method::PUT || *method == Method::POST && rest == "/calls";
+        let chat = parameter(request, "chat").await?.parse().ok()?;
+        Some(Self::Chat {
+            chat,
+            workspace: None,
+            may_name,
+        })
+    }
+}
+
+/// Returns whether the client may see anything of a chat.
+fn may_see(request: &Request, chat: &ChatId) -> bool {
+    let principal = request.extensions().get::<Principal>();
+    principal.is_some_and(|principal| principal.require_chat(Scope::Read, chat).is_ok())
+}
+
+/// Returns whether the store answers a request below the address of a chat, which all hosts have.
+fn is_of_store(method: &Method, rest: &str) -> bool {
+    match *method {
+        Method::GET | Method::HEAD => rest.starts_with("/calls"),
+        Method::DELETE => rest == "/calls/{call}",
+        _ => false,
+    }
+}
+
+/// Returns a parameter of the path.
+async fn parameter(request: &mut Request, name: &str) -> Option<String> {
+    let parameters = request.extract_parts::<RawPathParams>().await.ok()?;
+    let mut found = parameters.iter().filter(|(key, _)| *key == name);
+    found.next().map(|(_, value)| value.to_owned())
+}
