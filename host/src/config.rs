@@ -27,6 +27,7 @@
 //! Unknown keys are errors. All mistakes are found at once, each with its line. Secrets are in files or variables,
 //! never here.
 
+mod cluster;
 mod error;
 mod grants;
 mod limits;
@@ -57,6 +58,7 @@ use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
+pub use cluster::Cluster;
 pub use error::ConfigError;
 pub use named_files::name_of;
 pub use packages::Package;
@@ -82,6 +84,7 @@ pub struct Config {
     tokens: Vec<NamedToken>,
     workspaces: Workspaces,
     store: Option<Store>,
+    cluster: Cluster,
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
@@ -152,7 +155,16 @@ impl Config {
             .section_of("workspaces", workspaces::WRITTEN)
             .map(|section| workspaces::read(section, &base))
             .unwrap_or_default();
+        let store = section
+            .section_of("store", store::WRITTEN)
+            .and_then(|section| store::read(section, &base, &workspaces));
+        let has_store = section.has_key("store");
         let mut config = Self {
+            cluster: section
+                .section_of("cluster", cluster::WRITTEN)
+                .map(|section| cluster::read(section, &base, store.as_ref(), has_store))
+                .unwrap_or_default(),
+            store,
             plugin_dir: section.text("plugin_dir").map(PathBuf::from),
             plugins: section
                 .section_of("plugins", plugins::WRITTEN)
@@ -162,9 +174,6 @@ impl Config {
                 .section_of("tokens", tokens::WRITTEN)
                 .map(|section| tokens::read(section, &base))
                 .unwrap_or_default(),
-            store: section
-                .section_of("store", store::WRITTEN)
-                .and_then(|section| store::read(section, &base, &workspaces)),
             workspaces,
             path: Some(path),
             positions,
@@ -220,6 +229,7 @@ impl Config {
             tokens: Vec::new(),
             workspaces: Workspaces::default(),
             store: None,
+            cluster: Cluster::default(),
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
@@ -313,6 +323,11 @@ impl Config {
     /// Returns the store that several hosts share, if the file has one.
     pub fn store(&self) -> Option<&Store> {
         self.store.as_ref()
+    }
+
+    /// Returns what the hosts of that store do for each other.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
     }
 
     /// Returns every path that the tokens depend on, to be watched.

@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
+use toolhost_http::forward::Forwarding;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_service::tls;
 use toolhost_state::state_dir::StateDir;
 use uuid::Uuid;
 
-use crate::config::Store;
+use crate::config::{self, Store};
 
 /// The file of a state directory by which other hosts know the one that uses it.
 const MACHINE: &str = "machine";
@@ -36,7 +37,7 @@ pub(super) fn config(store: &Store) -> anyhow::Result<Config> {
     let mut config = Config::new(store.url.reveal(), tls::client(store.ca.as_deref())?);
     config.password.clone_from(&store.password);
     config.address.clone_from(&store.address);
-    config.name = store.name.clone().unwrap_or_else(this_machine);
+    config.name = name(store);
     if let Some(connections) = store.connections {
         config.connections = connections;
     }
@@ -44,6 +45,20 @@ pub(super) fn config(store: &Store) -> anyhow::Result<Config> {
         config.lease = lease;
     }
     Ok(config)
+}
+
+/// Returns the connections to other hosts, if requests are sent on to them.
+pub(super) fn forwarding(config: &config::Config) -> anyhow::Result<Option<Forwarding>> {
+    let cluster = config.cluster();
+    let Some(store) = config.store().filter(|_| cluster.forward) else {
+        return Ok(None);
+    };
+    let tls = tls::client(cluster.ca.as_deref()).context("`ca` of [cluster] cannot be used")?;
+    Ok(Some(Forwarding::new(&name(store), tls)?))
+}
+
+fn name(store: &Store) -> String {
+    store.name.clone().unwrap_or_else(this_machine)
 }
 
 /// Returns the id in a state directory, which is made if there is none.

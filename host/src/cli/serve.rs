@@ -19,7 +19,7 @@ use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
 
-use super::{Common, config_tokens, doctor, host, plugins};
+use super::{Common, cluster, config_tokens, doctor, host, plugins};
 use crate::config::{self, Config};
 
 /// Command lines to copy.
@@ -114,6 +114,7 @@ pub(super) async fn run(
     let config = common.configuration.clone();
     let checks =
         move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref(), config.as_ref());
+    let forwarding = cluster::forwarding(&plan.config)?;
     let start = async || {
         let events = events::Limits {
             readers: 2 * usize::from(options.event_readers),
@@ -140,6 +141,10 @@ pub(super) async fn run(
                 ..McpOptions::default()
             })
             .with_checks(checks);
+        let parts = match forwarding {
+            Some(forwarding) => parts.with_forwarding(forwarding),
+            None => parts,
+        };
         let parts = match options.agent_api {
             true => parts.with_agent(),
             false => parts,

@@ -270,3 +270,24 @@ fn a_store_is_shared_by_hosts() {
       line 3, column 1: store.password_file: DIR/none: No such file or directory (os error 2)
     ");
 }
+
+#[test]
+fn hosts_of_a_store_may_forward_requests() {
+    let store =
+        "[store]\nurl = \"host=/run\"\naddress = \"https://tools-1.example.com\"\n[cluster]\n";
+    let read = |text: &str| {
+        let file = File::new(&format!("{store}{text}"));
+        let config = Config::read(&file.directory.path().join("toolhost.toml"));
+        config.unwrap().cluster().clone()
+    };
+    assert_eq!(read(""), Cluster::default());
+    let cluster = read("forward = true\nca = \"hosts.pem\"\n");
+    assert!(cluster.forward && cluster.ca.unwrap().is_absolute());
+    insta::assert_snapshot!(error("[cluster]\nforward = true\n"), @"the configuration DIR/toolhost.toml is not valid: line 1, column 2: cluster: there are no other hosts without [store]: name the database that they share there");
+    insta::assert_snapshot!(error("[store]\nurl = \"host=/run\"\naddress = \"tools-1\"\n[cluster]\nforward = true\nforwards = 1\n"), @"
+    the configuration DIR/toolhost.toml is not valid, for 2 reasons:
+      line 5, column 1: cluster.forward: the other hosts need `address` of [store]: the URL of this host, such as \"https://tools-1.example.com\"
+      line 6, column 1: cluster.forwards: there is no such key; did you mean \"forward\"?
+    ");
+    insta::assert_snapshot!(error("[store]\nurl = \"host=/run\"\n[cluster]\nca = \"a\"\n"), @"the configuration DIR/toolhost.toml is not valid: line 4, column 1: cluster.ca: without `forward = true` nothing is sent to other hosts");
+}
