@@ -1,8 +1,11 @@
 //! Several hosts that share their chats in a database.
 
+mod agents;
 mod chaos;
+mod forwarding;
 mod homes;
 mod lost;
+mod members;
 mod plugins;
 mod switching;
 mod tls;

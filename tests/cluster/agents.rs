@@ -1,0 +1,165 @@
+//! Agents that connect to one of the hosts.
+
+use std::time::Duration;
+
+use super::members::{Member, read};
+use super::*;
+use crate::harness::TOKEN;
+
+/// The agent `build`, which connects to a server.
+struct Agent {
+    root: TempDir,
+    process: std::process::Child,
+}
+
+impl Agent {
+    /// Starts the agent.
+    fn start(url: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let process = Self::run(&root, url);
+        Self { root, process }
+    }
+
+    fn run(root: &TempDir, url: &str) -> std::process::Child {
+        let address = url.replace("http://", "ws://") + "/agents";
+        let process = std::process::Command::new(crate::harness::program())
+            .args(["agent", "--connect", &address, "--name", "build"])
+            .args(["--sandbox-no-namespaces", "--log", "error", "--workspace"])
+            .arg(root.path())
+            .env("TOOLHOST_TOKEN", TOKEN)
+            .env("XDG_STATE_HOME", root.path().join(".state"))
+            .stdin(std::process::Stdio::null())
+            .spawn();
+        process.unwrap()
+    }
+
+    /// Starts it again, so that it connects to this server.
+    fn again(&mut self, url: &str) {
+        self.process = Self::run(&self.root, url);
+    }
+
+    fn end(&mut self) {
+        _ = self.process.kill();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Agent {
+    /// A test that fails leaves no agent behind.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn at_build(command: &str) -> Value {
+    json!({ "tool": "execute", "workspace": "build", "arguments": { "command": command } })
+}
+
+/// Waits until the database says to which host the agent is connected.
+async fn until_at(database: &str, host: Option<&str>) {
+    const AT: &str = "SELECT h.name FROM toolhost.agents a JOIN toolhost.hosts h ON h.id = a.host WHERE h.until > clock_timestamp()";
+    let client = postgres::connect(database).await;
+    let begun = std::time::Instant::now();
+    loop {
+        let row = client.query_opt(AT, &[]).await.unwrap();
+        let at: Option<String> = row.map(|row| row.get(0));
+        if at.as_deref() == host {
+            return;
+        }
+        assert!(begun.elapsed() < PATIENCE, "the agent is at {at:?}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_of_one_host_is_used_through_the_other() {
+    let database = postgres::database();
+    let one = Member::start(&database, "one").await;
+    let other = Member::start(&database, "other").await;
+    let mut agent = Agent::start(&one.serving.as_ref().unwrap().url);
+    until_at(&database, Some("one")).await;
+    // The first call binds the chat at the host that is asked, and runs at the other.
+    let outcome = other.called("c", "1", at_build("echo x >> ran; pwd")).await;
+    let root = agent.root.path().canonicalize().unwrap();
+    assert_eq!(
+        outcome["structured"]["output"],
+        format!("{}\n", root.display())
+    );
+    for member in [&one, &other] {
+        assert_eq!(
+            member
+                .called("c", "1", at_build("echo x >> ran; pwd"))
+                .await,
+            outcome
+        );
+        let (status, listed) = member.get("/v1/chats/c/processes").await;
+        assert_eq!(
+            (status, listed["processes"].as_array().unwrap().len()),
+            (200, 1),
+            "{listed}"
+        );
+    }
+    // It connects to the other one.
+    agent.end();
+    until_at(&database, None).await;
+    agent.again(&other.serving.as_ref().unwrap().url);
+    until_at(&database, Some("other")).await;
+    for (number, member) in [&one, &other].iter().enumerate() {
+        let call = format!("moved-{number}");
+        member.called("c", &call, here("echo x >> ran")).await;
+    }
+    let ran = std::fs::read_to_string(agent.root.path().join("ran"));
+    assert_eq!(ran.unwrap(), "x\nx\nx\n");
+    // The host of an agent that is lost counts as none.
+    agent.end();
+    until_at(&database, None).await;
+    let (status, gone) = read(one.put("c", "gone", here("true")).await).await;
+    assert!(
+        gone.to_string().contains("is not connected"),
+        "{status} {gone}"
+    );
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn other_hosts_name_the_one_to_which_an_agent_is_connected() {
+    let cluster = Cluster::new().await;
+    let other = cluster.node("other").await;
+    // With a heartbeat every 4 s.
+    let one = cluster.node_with(Config {
+        name: "one".to_owned(),
+        address: Some("https://one.example.com".to_owned()),
+        lease: Duration::from_secs(20),
+        ..postgres::config(&cluster.url)
+    });
+    let one = one.await;
+    // Before it is connected to any, each host says that it is not.
+    let put = json!({ "provider": "agent" });
+    let made = one.server.request(Method::PUT, "/v1/workspaces/build");
+    assert!(made.json(&put).send().await.unwrap().status().is_success());
+    let (status, missing) = other.server.put("a", "0", at_build("true")).await;
+    assert!(
+        missing.to_string().contains("is not connected"),
+        "{status} {missing}"
+    );
+    let _agent = Agent::start(&one.server.url);
+    until_at(&cluster.url, Some("one")).await;
+    let call = other.server.request(Method::PUT, "/v1/chats/b/calls/1");
+    let refused = call.json(&at_build("echo x >> ran")).send().await.unwrap();
+    assert_eq!(refused.status().as_u16(), 421);
+    assert_eq!(
+        refused.headers()["toolhost-host"],
+        "https://one.example.com"
+    );
+    let refused: Value = refused.json().await.unwrap();
+    assert_eq!(refused["code"], "other_host");
+    insta::assert_snapshot!(refused["detail"].as_str().unwrap(), @"the agent build is connected to the host one at https://one.example.com: send calls for its workspace there");
+    let (status, ran) = one.server.put("b", "1", at_build("echo x >> ran")).await;
+    assert_eq!(status, 200, "{ran}");
+    // A host that loses its lease says again which agents it has.
+    postgres::expire(&cluster.url, one.store.leases().host).await;
+    until_at(&cluster.url, Some("one")).await;
+    let (status, refused) = other.server.put("b", "2", here("true")).await;
+    assert_eq!((status, &refused["code"]), (421, &json!("other_host")));
+}
