@@ -449,3 +449,22 @@ async fn where_a_chat_runs_is_looked_up_without_a_change() {
     let unknown = other.host_of_machine("no machine".into()).await;
     assert_eq!(unknown.unwrap(), None);
 }
+
+/// Later versions only add: hosts of both versions run side by side while they are exchanged one after the other.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_uses_a_database_that_a_later_version_has_extended() {
+    const EXTEND: &str = "UPDATE toolhost.version SET version = version + 1; CREATE TABLE toolhost.more (one int); \
+         ALTER TABLE toolhost.calls ADD COLUMN more text; ALTER TABLE toolhost.hosts ADD COLUMN more text";
+    let url = server::database();
+    let before = open(&url).await;
+    let admin = server::connect(&url).await;
+    admin.batch_execute(EXTEND).await.unwrap();
+    let after = open(&url).await;
+    assert_eq!(begin(&before, "c", "1").await, Begun::New);
+    assert_eq!(begin(&after, "c", "1").await, Begun::Running);
+    before.end(ended("c", "1")).await.unwrap();
+    assert!(matches!(begin(&after, "c", "1").await, Begun::Ended(_)));
+    let version = admin.query_one("SELECT version FROM toolhost.version", &[]);
+    assert_eq!(version.await.unwrap().get::<_, i32>(0), 2);
+}
