@@ -188,25 +188,31 @@ impl Plan {
         match self.planned.iter_mut().find(same) {
             Some((other, planned)) if other == cleaned => {
                 planned.new = edited(path, &planned.new, &file.edits)?;
+                return Ok(());
             }
-            Some((_, planned)) => {
+            // If the other file was replaced since it was read, this one may have got its identity. Then the write finds that.
+            Some((_, planned)) if is_still(&planned.path, &content.identity, source) => {
                 let other = &planned.path;
                 return Err(Problem::invalid(format!(
                     "duplicate file path {path:?} aliases {other:?} (same real file): combine edits into a single entry's \"edits\" list"
                 )));
             }
-            None => {
-                let new = edited(path, &content.data, &file.edits)?;
-                let planned = Planned {
-                    path: path.to_owned(),
-                    old: content,
-                    new,
-                };
-                self.planned.push((cleaned.to_owned(), planned));
-            }
+            Some(_) | None => {}
         }
+        let new = edited(path, &content.data, &file.edits)?;
+        let planned = Planned {
+            path: path.to_owned(),
+            old: content,
+            new,
+        };
+        self.planned.push((cleaned.to_owned(), planned));
         Ok(())
     }
+}
+
+/// Returns whether a path still names the file of this identity.
+fn is_still(path: &str, identity: &str, source: &mut impl Source) -> bool {
+    source.read(path).is_ok_and(|now| now.identity == identity)
 }
 
 fn edited(path: &str, content: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
@@ -292,6 +298,25 @@ mod tests {
                 "duplicate file path \"/w/link\" aliases \"/w/a\" (same real file): combine edits into a single entry's \"edits\" list"
             ]
         );
+    }
+
+    /// A file system gives the inode of a file that was replaced to the next file that is made.
+    #[test]
+    fn a_file_with_the_identity_of_one_that_was_replaced_is_another() {
+        struct Replaced(Vec<&'static str>);
+        impl Source for Replaced {
+            fn read(&mut self, _: &str) -> Result<Content, Problem> {
+                Ok(Content {
+                    data: b"one".into(),
+                    version: "v".into(),
+                    identity: self.0.pop().unwrap().into(),
+                })
+            }
+        }
+        let files = [one("/w/a", "one", "1"), one("/w/b", "one", "1")];
+        let mut source = Replaced(vec!["2", "1", "1"]);
+        let planned = plan(&files, None, 1 << 20, &mut source).unwrap();
+        assert_eq!((planned.len(), source.0.len()), (2, 0));
     }
 
     #[test]
