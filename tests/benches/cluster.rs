@@ -66,7 +66,6 @@ async fn start(workspace: &Path, state: HostState) -> Host {
     config.spawner = Some(spawner());
     let builder = Host::builder(workspace)
         .processes(config)
-        .durability(state.durability())
         .state(state)
         .plugin(guest("well_behaved"), limited("trivial", Limits::default()));
     builder.start().await.expect("the host starts")
