@@ -227,8 +227,17 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
-/// Returns where the programs of the newest version are: in Debian, not in `PATH`.
+/// Returns whether there is a server to start.
+pub(crate) fn is_installed() -> bool {
+    installed().is_some()
+}
+
 fn bin() -> PathBuf {
+    installed().unwrap()
+}
+
+/// Returns where the programs of the newest version are: in Debian, not in `PATH`.
+fn installed() -> Option<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql")
         .into_iter()
         .flatten();
@@ -239,10 +248,8 @@ fn bin() -> PathBuf {
         bin.join("postgres").exists().then_some((number, bin))
     });
     if let Some((_, bin)) = versions.max() {
-        return bin;
+        return Some(bin);
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .find(|directory| directory.join("postgres").exists())
-        .unwrap()
+    std::env::split_paths(&path).find(|directory| directory.join("postgres").exists())
 }

@@ -88,7 +88,7 @@ pub struct EndedCall {
 }
 
 impl EndedCall {
-    /// Returns the bytes that the outcome counts against the limit of a store: see [`held`].
+    /// Returns the bytes that the outcome counts against the limit of a store: its own, those of the arguments, and 512 for the rest.
     pub fn held(&self) -> u64 {
         held(self.call.arguments.as_deref(), &self.outcome)
     }
