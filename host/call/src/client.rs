@@ -1,6 +1,7 @@
-//! The HTTP client of the approval hook and of `--server`. It connects directly, without proxies and redirects.
+//! The HTTP clients of the approval hook, of `--server`, of agents and of other hosts. They connect directly, without proxies and redirects.
 
 mod given;
+mod peers;
 
 use std::error::Error;
 use std::io;
@@ -12,6 +13,7 @@ use reqwest::{Client, ClientBuilder};
 use rustls::{ClientConfig, RootCertStore};
 
 pub use given::{CertificatesError, trusting};
+pub use peers::for_peers;
 
 /// Returns a builder of clients that follow no redirect and use no proxy.
 pub fn builder(mut tls: ClientConfig) -> ClientBuilder {

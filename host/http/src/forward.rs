@@ -2,7 +2,6 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
@@ -46,22 +45,6 @@ const OF_THIS_HOST: [HeaderName; 4] = [HOST, COOKIE, ORIGIN, EXPECT];
 /// The beginning of the names of headers of answers that tell pages what they may do. This host adds its own.
 const FOR_PAGES: &str = "access-control-";
 
-/// The longest time for a connection and its TLS handshake.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// How long an idle connection is kept. A host closes one after 30 s.
-const KEEP: Duration = Duration::from_secs(25);
-
-/// After how long without traffic the system probes a connection, and the time between its probes.
-const PROBE_AFTER: Duration = Duration::from_secs(10);
-const PROBE_EVERY: Duration = Duration::from_secs(5);
-
-/// After how many probes without an answer the system takes a connection for broken.
-const PROBES: u32 = 3;
-
-/// After how long the system takes a connection for broken whose other side confirms nothing that was sent.
-const UNCONFIRMED: Duration = Duration::from_secs(20);
-
 /// After how many seconds a request is worth a repeat that another host did not answer.
 const AGAIN: u64 = 1;
 
@@ -85,15 +68,7 @@ impl Forwarding {
     ///
     /// If the TLS settings cannot be used.
     pub fn new(name: &str, tls: ClientConfig) -> Result<Self, ForwardingError> {
-        let client = client::builder(tls)
-            .connect_timeout(CONNECT)
-            .pool_idle_timeout(KEEP)
-            .tcp_keepalive(PROBE_AFTER)
-            .tcp_keepalive_interval(PROBE_EVERY)
-            .tcp_keepalive_retries(PROBES)
-            .tcp_user_timeout(UNCONFIRMED)
-            .tcp_nodelay(true)
-            .build()?;
+        let client = client::for_peers(tls).build()?;
         let name = HeaderValue::from_str(name).ok();
         let name = name.filter(|name| !name.is_empty());
         Ok(Self {

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use hyper::header::{AUTHORIZATION, HeaderValue};
@@ -17,22 +16,6 @@ use crate::explain;
 use crate::roots::Roots;
 use crate::transport::{Answer, Request, SendError, Transport};
 use toolhost_state::secret::Secret;
-
-/// The longest time for a connection and its TLS handshake.
-const CONNECT: Duration = Duration::from_secs(5);
-
-/// How long an idle connection is kept. An agent closes one after 30 s.
-const KEEP: Duration = Duration::from_secs(25);
-
-/// After how long without traffic the system probes a connection, and the time between its probes.
-const PROBE_AFTER: Duration = Duration::from_secs(10);
-const PROBE_EVERY: Duration = Duration::from_secs(5);
-
-/// After how many probes without an answer the system takes a connection for broken.
-const PROBES: u32 = 3;
-
-/// After how long the system takes a connection for broken whose other side confirms nothing that was sent.
-const UNCONFIRMED: Duration = Duration::from_secs(20);
 
 /// Where an agent is, and what authenticates both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +91,7 @@ impl Direct {
         let mut authorization = HeaderValue::from_str(&bearer).map_err(|_| AddressError::Token)?;
         authorization.set_sensitive(true);
         let tls = address.tls.config(&address.url, roots)?;
-        let client = connections(tls.clone());
+        let client = client::for_peers(tls.clone()).build();
         let client = client.map_err(|error| AddressError::Tls(error.to_string()))?;
         let shown = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self {
@@ -125,24 +108,11 @@ impl Direct {
     fn renew(&self, failed: &Arc<reqwest::Client>) {
         let mut client = self.client.lock();
         if Arc::ptr_eq(&client, failed)
-            && let Ok(new) = connections(self.tls.clone())
+            && let Ok(new) = client::for_peers(self.tls.clone()).build()
         {
             *client = Arc::new(new);
         }
     }
-}
-
-/// Prepares connections.
-fn connections(tls: ClientConfig) -> reqwest::Result<reqwest::Client> {
-    client::builder(tls)
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(KEEP)
-        .tcp_keepalive(PROBE_AFTER)
-        .tcp_keepalive_interval(PROBE_EVERY)
-        .tcp_keepalive_retries(PROBES)
-        .tcp_user_timeout(UNCONFIRMED)
-        .tcp_nodelay(true)
-        .build()
 }
 
 impl Transport for Direct {
