@@ -120,7 +120,7 @@ impl Host {
                         );
                         let fields = json!({ "plugin": plugin, "seconds": seconds });
                         inner.audit.record("plugin_quarantined", fields);
-                        inner.plugins.tell_quarantine(plugin, &route.health, time);
+                        inner.plugins.tell_quarantine(&route.plugin, time);
                         Some(PluginState::Quarantined)
                     }
                     Change::Recovered => {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_call::call::Actor;
-use toolhost_store::{Quarantine, StoreError, Switch};
+use toolhost_plugin::Plugin;
+use toolhost_store::{Quarantine, Switch};
 
-use super::{Entry, PluginError, Plugins, Table};
-use crate::host::health::Health;
+use super::{Entry, PluginError, Plugins};
 
 impl Plugins {
     /// Stores that an administrator turned a plugin on or off, for the other hosts.
@@ -47,6 +47,7 @@ impl Plugins {
                 return;
             }
         };
+        let mut is_changed = false;
         for entry in entries.iter_mut() {
             let concerns = |switch: &&Switch| {
                 switch.plugin == entry.name() && switch.configured == entry.source.enabled
@@ -57,34 +58,27 @@ impl Plugins {
             if switch.enabled != entry.enabled {
                 self.switch(entry, switch.enabled, &switch.principal);
                 self.refresh(entry, false).await;
+                is_changed = true;
             }
         }
-        self.publish(entries);
+        if is_changed {
+            self.publish(entries);
+        }
     }
 
     /// Tells the other hosts that a plugin was quarantined here. Does not wait for them.
-    pub(in crate::host) fn tell_quarantine(
-        &self,
-        plugin: &str,
-        health: &Arc<Health>,
-        lasts: Duration,
-    ) {
-        let table = self.table();
-        if !self.store.is_shared() || !table.has(health) {
+    pub(in crate::host) fn tell_quarantine(&self, plugin: &Plugin, lasts: Duration) {
+        if !self.store.is_shared() {
             return;
         }
-        let Some(sha256) = sha256(&table, plugin) else {
-            return;
-        };
         let quarantine = Quarantine {
-            plugin: plugin.to_owned(),
-            sha256,
+            plugin: plugin.name().to_owned(),
+            sha256: plugin.digest().to_string(),
             lasts,
         };
         let store = Arc::clone(&self.store);
         tokio::spawn(async move {
-            let told: Result<(), StoreError> = store.tell_quarantine(quarantine).await;
-            if let Err(error) = told {
+            if let Err(error) = store.tell_quarantine(quarantine).await {
                 let error = &error as &dyn Error;
                 tracing::debug!(error, "the other hosts cannot be told of a quarantine");
             }
@@ -93,15 +87,9 @@ impl Plugins {
 
     /// Quarantines a plugin because another host has, if this host has the same version of it. Returns whether it did.
     pub(in crate::host) fn quarantine(&self, quarantine: &Quarantine) -> bool {
-        let table = self.table();
-        let plugin = table.plugin(&quarantine.plugin);
-        let plugin = plugin
-            .filter(|_| sha256(&table, &quarantine.plugin).as_ref() == Some(&quarantine.sha256));
-        plugin.is_some_and(|plugin| plugin.health.quarantine(quarantine.lasts))
+        self.table()
+            .plugin(&quarantine.plugin)
+            .filter(|plugin| plugin.info.sha256.as_ref() == Some(&quarantine.sha256))
+            .is_some_and(|plugin| plugin.health.quarantine(quarantine.lasts))
     }
-}
-
-/// Returns the SHA-256 of the version of a plugin that is in use.
-fn sha256(table: &Table, plugin: &str) -> Option<String> {
-    table.plugin(plugin)?.info.sha256.clone()
 }
