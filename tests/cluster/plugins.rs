@@ -42,14 +42,19 @@ impl Node {
     }
 }
 
-#[needs(postgres)]
-#[tokio::test]
-async fn a_plugin_is_turned_off_and_on_at_all_hosts() {
+async fn two_with_bad_plugins() -> (Cluster, [Node; 2]) {
     let cluster = Cluster::new().await;
-    let [one, other] = [
+    let nodes = [
         cluster.with_bad_plugin("one").await,
         cluster.with_bad_plugin("other").await,
     ];
+    (cluster, nodes)
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_plugin_is_turned_off_and_on_at_all_hosts() {
+    let (cluster, [one, other]) = two_with_bad_plugins().await;
     one.switch("disable").await;
     other.is(PluginState::Disabled).await;
     let (status, refused) = other.server.put("a", "1", json!({ "tool": "t" })).await;
@@ -84,11 +89,7 @@ async fn an_administrator_hears_when_the_other_hosts_cannot_be_told() {
 #[needs(postgres)]
 #[tokio::test]
 async fn a_plugin_that_traps_is_quarantined_at_all_hosts() {
-    let cluster = Cluster::new().await;
-    let [one, other] = [
-        cluster.with_bad_plugin("one").await,
-        cluster.with_bad_plugin("other").await,
-    ];
+    let (_cluster, [one, other]) = two_with_bad_plugins().await;
     // A host that does not listen yet is not told later. One that hears of a switch listens.
     one.switch("disable").await;
     other.is(PluginState::Disabled).await;

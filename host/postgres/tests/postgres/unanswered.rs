@@ -56,6 +56,16 @@ impl Way {
             swallows,
         }
     }
+
+    /// Opens the store of a host that takes this way and soon gives an answer up.
+    async fn impatient(&self) -> Postgres {
+        let config = Config {
+            patience: Duration::from_millis(500),
+            beat: Some(Duration::from_millis(100)),
+            ..server::config(&self.url)
+        };
+        Postgres::open(config).await.unwrap()
+    }
 }
 
 /// The database stores that a call begins, and the host never hears of it: it did not run, so a repeat may run it, at whichever host.
@@ -64,12 +74,7 @@ impl Way {
 async fn a_beginning_without_an_answer_leaves_no_call_behind() {
     let url = server::database();
     let way = Way::to(&url).await;
-    let one = Postgres::open(Config {
-        patience: Duration::from_millis(500),
-        beat: Some(Duration::from_millis(100)),
-        ..server::config(&way.url)
-    });
-    let (one, other) = (one.await.unwrap(), open(&url).await);
+    let (one, other) = (way.impatient().await, open(&url).await);
     prepare_statements(&one).await;
     for (round, is_here) in [(0, true), (1, false), (2, true), (3, false)] {
         let id = format!("call-{round}");
@@ -169,12 +174,7 @@ async fn a_beginning_that_was_taken_over_is_not_withdrawn() {
          CREATE TRIGGER note AFTER DELETE ON toolhost.calls FOR EACH ROW EXECUTE FUNCTION note()";
     let url = server::database();
     let way = Way::to(&url).await;
-    let one = Postgres::open(Config {
-        patience: Duration::from_millis(500),
-        beat: Some(Duration::from_millis(100)),
-        ..server::config(&way.url)
-    });
-    let (one, other) = (one.await.unwrap(), open(&url).await);
+    let (one, other) = (way.impatient().await, open(&url).await);
     let client = server::connect(&url).await;
     client.batch_execute(TRIGGERS).await.unwrap();
     let mut number = 0;
