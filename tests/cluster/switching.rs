@@ -95,3 +95,41 @@ async fn a_call_that_two_hosts_get_at_once_is_cancelled_at_either() {
         assert_eq!(cluster.lines("begun"), round + 1);
     }
 }
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_workspace_that_another_host_has_just_made_is_there() {
+    // Without a notification, as if it were still under way.
+    const MADE: &str = "INSERT INTO toolhost.workspaces \
+         SELECT 'copy', spec, principal, created, used, removed FROM toolhost.workspaces WHERE name = 'agent'";
+    let cluster = Cluster::new().await;
+    let one = cluster.node("one").await;
+    let (status, ran) = one.server.put("a", "1", at_agent("true")).await;
+    assert_eq!(status, 200, "{ran}");
+    let database = postgres::connect(&cluster.url).await;
+    let get = async |name: &str| {
+        let path = format!("/v1/workspaces/{name}");
+        let answer = one.server.request(Method::GET, &path).send().await.unwrap();
+        (
+            answer.status().as_u16(),
+            answer.json::<Value>().await.unwrap(),
+        )
+    };
+    let (status, missing) = get("copy").await;
+    assert_eq!(
+        (status, &missing["code"]),
+        (404, &json!("unknown_workspace"))
+    );
+    assert_eq!(database.execute(MADE, &[]).await.unwrap(), 1);
+    // A call that names it does not make another one in its place.
+    let call =
+        json!({ "tool": "execute", "workspace": "copy", "arguments": { "command": "true" } });
+    let (_, answer) = one.server.put("b", "1", call).await;
+    assert_ne!(answer["code"], "no_provider", "{answer}");
+    let (status, made) = get("copy").await;
+    assert_eq!(
+        (status, &made["provider"]),
+        (200, &json!("agent")),
+        "{made}"
+    );
+}

@@ -100,6 +100,9 @@ impl Host {
         }
         let workspaces = &self.inner.workspaces;
         let _turn = workspaces.changing.lock().await;
+        if spec.is_some() || workspaces.present_here(name).is_none() {
+            workspaces.learn_now(name).await?;
+        }
         let known = workspaces.table.lock().entries.get(name).map(Arc::clone);
         let present = known.as_ref().filter(|known| !known.is_removed());
         let spec = match (spec, present) {
@@ -204,7 +207,7 @@ impl Host {
         }
         let entry = match name.is_default() {
             true => None,
-            false => Some(self.inner.workspaces.present(name)?),
+            false => Some(self.inner.workspaces.present(name).await?),
         };
         let live = self.live_by_workspace().await;
         Ok(info(name.clone(), entry.as_deref(), live.as_ref()))
@@ -247,7 +250,7 @@ impl Host {
     ) -> Result<RemovedWorkspace, WorkspaceError> {
         let workspaces = &self.inner.workspaces;
         let _turn = workspaces.changing.lock().await;
-        let entry = workspaces.present(name)?;
+        let entry = workspaces.present(name).await?;
         let calls = entry.close();
         let _reopens = Reopens(&entry);
         let processes = self.live_by_workspace().await;
@@ -340,12 +343,26 @@ impl Drop for Reopens<'_> {
 }
 
 impl Workspaces {
-    /// Returns a workspace that was not removed.
-    fn present(&self, name: &WorkspaceName) -> Result<Arc<Entry>, WorkspaceError> {
-        let entry = self.table.lock().entries.get(name).map(Arc::clone);
-        entry
-            .filter(|entry| !entry.is_removed())
+    /// Returns a workspace that was not removed, also one that another host has just made.
+    async fn present(&self, name: &WorkspaceName) -> Result<Arc<Entry>, WorkspaceError> {
+        if let Some(entry) = self.present_here(name) {
+            return Ok(entry);
+        }
+        self.learn_now(name).await?;
+        self.present_here(name)
             .ok_or_else(|| WorkspaceError::UnknownWorkspace(name.clone()))
+    }
+
+    /// Returns a workspace that was not removed, as far as this host knows it.
+    fn present_here(&self, name: &WorkspaceName) -> Option<Arc<Entry>> {
+        let entry = self.table.lock().entries.get(name).map(Arc::clone);
+        entry.filter(|entry| !entry.is_removed())
+    }
+
+    /// Asks the store for a workspace: the news of another host may be under way.
+    async fn learn_now(&self, name: &WorkspaceName) -> Result<(), WorkspaceError> {
+        let learnt = self.learn(name).await;
+        learnt.map_err(|error| unrecorded(&error))
     }
 
     fn chats_of(&self, entry: &Arc<Entry>) -> Vec<ChatId> {
