@@ -9,6 +9,7 @@ mod members;
 mod plugins;
 mod switching;
 mod tls;
+mod visibility;
 
 use std::sync::Arc;
 

@@ -94,6 +94,7 @@ struct Inner {
     failures: Option<UnboundedSender<Cause>>,
     /// The calls that wait for their workspaces.
     queued: live::Queued,
+    tools_of_calls: visibility::ToolsOfCalls,
     offer: Offer,
     /// Notified when the store should be told again which agents are connected.
     reconnected: Arc<Notify>,

@@ -16,10 +16,20 @@ pub(crate) trait Visibility {
     fn may_see(&self, status: &CallStatus) -> bool;
 
     /// Returns whether the principal may see the effects of a call.
-    fn may_see_call(&self, host: &Host, chat: &ChatId, call: Option<&CallId>) -> bool;
+    fn may_see_call(
+        &self,
+        host: &Host,
+        chat: &ChatId,
+        call: Option<&CallId>,
+    ) -> impl Future<Output = bool> + Send;
 
     /// Returns whether the principal may see a process that was started with this key.
-    fn may_see_process(&self, host: &Host, chat: &ChatId, key: Option<&str>) -> bool;
+    fn may_see_process(
+        &self,
+        host: &Host,
+        chat: &ChatId,
+        key: Option<&str>,
+    ) -> impl Future<Output = bool> + Send;
 }
 
 impl Visibility for Principal {
@@ -35,11 +45,11 @@ impl Visibility for Principal {
         status.is_visible_to(self.actor())
     }
 
-    fn may_see_call(&self, host: &Host, chat: &ChatId, call: Option<&CallId>) -> bool {
-        host.may_see_call(self.actor(), chat, call)
+    async fn may_see_call(&self, host: &Host, chat: &ChatId, call: Option<&CallId>) -> bool {
+        host.may_see_call(self.actor(), chat, call).await
     }
 
-    fn may_see_process(&self, host: &Host, chat: &ChatId, key: Option<&str>) -> bool {
-        host.may_see_process(self.actor(), chat, key)
+    async fn may_see_process(&self, host: &Host, chat: &ChatId, key: Option<&str>) -> bool {
+        host.may_see_process(self.actor(), chat, key).await
     }
 }

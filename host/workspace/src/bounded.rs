@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
+use futures_util::stream::{self, StreamExt as _};
 
 use toolhost_state::id::ChatId;
 
@@ -16,29 +17,41 @@ use crate::process::{
     WaitOptions, Waited,
 };
 
-/// Tells whether a caller sees the process of this owner that was started with this key.
-pub type Sees = Arc<dyn Fn(Owner<'_>, Option<&str>) -> bool + Send + Sync>;
+/// The sight of a caller: which processes it may see.
+pub trait Sight: Send + Sync {
+    /// Returns whether the caller sees the process of this owner that was started with this key.
+    fn sees<'a>(&'a self, owner: Owner<'a>, key: Option<&'a str>) -> BoxFuture<'a, bool>;
+}
+
+/// How many processes of a list are looked at together.
+const AT_ONCE: usize = 16;
 
 /// A workspace that shows only some processes of another one. Its files are the same.
 pub struct Bounded {
     inner: Arc<dyn Workspace>,
-    sees: Sees,
+    sight: Arc<dyn Sight>,
 }
 
 impl Bounded {
-    /// Shows of a workspace only the processes for which `sees` returns true.
-    pub fn new(inner: Arc<dyn Workspace>, sees: Sees) -> Self {
-        Self { inner, sees }
+    /// Shows of a workspace only the processes that are in sight.
+    pub fn new(inner: Arc<dyn Workspace>, sight: Arc<dyn Sight>) -> Self {
+        Self { inner, sight }
     }
 
     /// Returns the entry of a visible process in a list.
     async fn visible(&self, owner: Owner<'_>, id: &str) -> Result<Info, Error> {
         let info = self.inner.info(owner, id).await?;
-        match (self.sees)(owner, info.key.as_deref()) {
+        match self.sight.sees(owner, info.key.as_deref()).await {
             true => Ok(info),
             false => Err(Error::NotFound(id.to_owned())),
         }
     }
+}
+
+/// Returns what all looks show, in their order.
+async fn all(looks: Vec<BoxFuture<'_, bool>>) -> impl Iterator<Item = bool> + use<> {
+    let seen: Vec<_> = stream::iter(looks).buffered(AT_ONCE).collect().await;
+    seen.into_iter()
 }
 
 impl fmt::Debug for Bounded {
@@ -139,10 +152,12 @@ impl Workspace for Bounded {
     }
 
     fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        match (self.sees)(owner, Some(key)) {
-            true => self.inner.cancel(owner, key),
-            false => Box::pin(async { Ok(0) }),
-        }
+        Box::pin(async move {
+            match self.sight.sees(owner, Some(key)).await {
+                true => self.inner.cancel(owner, key).await,
+                false => Ok(0),
+            }
+        })
     }
 
     fn list<'a>(
@@ -153,7 +168,11 @@ impl Workspace for Bounded {
     ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
         Box::pin(async move {
             let (mut infos, _) = self.inner.list(owner, running_only, usize::MAX).await?;
-            infos.retain(|info| (self.sees)(owner, info.key.as_deref()));
+            let looks = infos
+                .iter()
+                .map(|info| self.sight.sees(owner, info.key.as_deref()));
+            let mut seen = all(looks.collect()).await;
+            infos.retain(|_| seen.next() == Some(true));
             let total = infos.len();
             infos.truncate(max);
             Ok((infos, total))
@@ -162,12 +181,17 @@ impl Workspace for Bounded {
 
     fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
         Box::pin(async move {
-            let all = AllQuery {
+            let whole = AllQuery {
                 max: usize::MAX,
                 ..query
             };
-            let (mut listed, _) = self.inner.list_all(all).await?;
-            listed.retain(|one| (self.sees)(one.owner.as_ref(), one.info.key.as_deref()));
+            let (mut listed, _) = self.inner.list_all(whole).await?;
+            let looks = listed.iter().map(|one| {
+                let (owner, key) = (one.owner.as_ref(), one.info.key.as_deref());
+                self.sight.sees(owner, key)
+            });
+            let mut seen = all(looks.collect()).await;
+            listed.retain(|_| seen.next() == Some(true));
             let total = listed.len();
             listed.truncate(query.max);
             Ok((listed, total))
@@ -180,9 +204,8 @@ impl Workspace for Bounded {
     ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
         Box::pin(async move {
             let infos = processes.into_iter().map(async |process| {
-                let info = self.inner.info(process.owner.as_ref(), &process.id).await;
-                let sees = |info: &Info| (self.sees)(process.owner.as_ref(), info.key.as_deref());
-                info.is_ok_and(|info| sees(&info)).then_some(process)
+                let visible = self.visible(process.owner.as_ref(), &process.id).await;
+                visible.is_ok().then_some(process)
             });
             let visible = join_all(infos).await.into_iter().flatten().collect();
             self.inner.observe(visible).await
@@ -195,7 +218,7 @@ impl Workspace for Bounded {
     ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
         Box::pin(async move {
             let inner = self.inner.restricted(roots).await?;
-            let bounded = Self::new(inner, Arc::clone(&self.sees));
+            let bounded = Self::new(inner, Arc::clone(&self.sight));
             Ok(Arc::new(bounded) as Arc<dyn Workspace>)
         })
     }

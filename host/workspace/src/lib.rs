@@ -27,7 +27,7 @@ use process::{
     Snapshot, Started, State, Subscriber, Totals, WaitOptions, Waited,
 };
 
-pub use bounded::{Bounded, Sees};
+pub use bounded::{Bounded, Sight};
 pub use provider::{
     AgentSpec, DirectorySpec, GitSpec, Opened, Provider, ProviderError, Quota, Spec,
 };

@@ -390,6 +390,7 @@ impl Builder {
             calls: TaskTracker::new(),
             failures: self.failures,
             queued: live::Queued::default(),
+            tools_of_calls: Default::default(),
             offer: self.offer,
             reconnected: Arc::default(),
         };

@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::caller::Caller;
 use super::{errors, reply};
-use crate::visibility::Visibility as _;
 use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{Chunk, Error, Info, State};
@@ -28,14 +27,10 @@ const BEHIND: &str = "/output";
 ///
 /// No scope is checked: every caller here may call tools, and so may read.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
-    let workspace = host.workspace();
+    let workspace = host.seen_by(caller.principal.actor(), host.workspace());
     let listed = workspace.list(Some(&caller.chat), false, MAX_LISTED).await;
     let (infos, _) = listed.map_err(|error| errors::of_workspace(&error))?;
-    let visible = |info: &&Info| {
-        let key = info.key.as_deref();
-        caller.principal.may_see_process(host, &caller.chat, key)
-    };
-    Ok(infos.iter().filter(visible).map(resource).collect())
+    Ok(infos.iter().map(resource).collect())
 }
 
 /// Returns the URI templates of outputs and their parts.
@@ -89,22 +84,17 @@ pub(super) async fn process(
     uri: &str,
 ) -> Result<(ChatId, Info), ErrorData> {
     let part = Part::of(uri).ok_or_else(|| errors::unknown_resource(uri))??;
-    let workspace = host.workspace();
+    let workspace = host.seen_by(caller.principal.actor(), host.workspace());
     let found = async {
         let reach = caller.reach.as_deref();
         let chat = workspace.open(&caller.chat, reach, part.id).await?;
         let info = workspace.info(Some(&chat), part.id).await?;
         Ok((chat, info))
     };
-    let found = match found.await {
-        Err(Error::NotFound(_)) => None,
-        found => Some(found.map_err(|error| errors::of_workspace(&error))?),
-    };
-    let visible = found.filter(|(chat, info)| {
-        let key = info.key.as_deref();
-        caller.principal.may_see_process(host, chat, key)
-    });
-    visible.ok_or_else(|| errors::unknown_resource(uri))
+    found.await.map_err(|error| match error {
+        Error::NotFound(_) => errors::unknown_resource(uri),
+        error => errors::of_workspace(&error),
+    })
 }
 
 /// The requested part of an output.

@@ -114,7 +114,7 @@ impl Frames for Reader {
         }
         loop {
             let look = self.look().await?;
-            let frame = look.frame(&self.host, &self.principal, &self.bounds);
+            let frame = look.frame(&self.host, &self.principal, &self.bounds).await;
             // A change of something that the reader does not see is no news.
             if self.sent != Some(frame.content) {
                 self.sent = Some(frame.content);

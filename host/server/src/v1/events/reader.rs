@@ -88,14 +88,17 @@ impl Reader {
     }
 
     /// Returns whether the reader may see the subject of an event.
-    fn may_hear(&self, event: &Event) -> bool {
+    async fn may_hear(&self, event: &Event) -> bool {
         let principal = &self.wanted.principal;
         match event {
             Event::ChatEnded | Event::Reset(_) => true,
             Event::Call { tool, .. } => {
                 principal.may_use(tool) && self.host.may_reach(principal.actor(), &self.chat)
             }
-            event => principal.may_see_call(&self.host, &self.chat, event.call()),
+            event => {
+                let seen = principal.may_see_call(&self.host, &self.chat, event.call());
+                seen.await
+            }
         }
     }
 
@@ -291,7 +294,7 @@ impl Source for Reader {
                 return None;
             }
             let Numbered { id, event } = self.listener.next().await?;
-            if self.wants(&event) && self.may_hear(&event) {
+            if self.wants(&event) && self.may_hear(&event).await {
                 self.take(id, event).await;
             }
         }

@@ -3,11 +3,12 @@
 pub(crate) mod wire;
 
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use axum::body::Bytes;
 use parking_lot::Mutex;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
 use crate::visibility::Visibility as _;
@@ -22,7 +23,7 @@ pub(super) struct Look {
     calls: Vec<CallNow>,
     processes: Vec<ProcessNow>,
     /// The events of this look, for each set of bounds that has a reader.
-    frames: Mutex<HashMap<String, Arc<OnceLock<Frame>>>>,
+    frames: Mutex<HashMap<String, Arc<OnceCell<Frame>>>>,
 }
 
 /// One moment, by the clock and by the timer of calls.
@@ -74,7 +75,7 @@ impl Look {
     }
 
     /// Returns the event for a reader. All readers with the same bounds get the same bytes.
-    pub(super) fn frame(&self, host: &Host, principal: &Principal, bounds: &str) -> Frame {
+    pub(super) async fn frame(&self, host: &Host, principal: &Principal, bounds: &str) -> Frame {
         let cell = {
             let mut frames = self.frames.lock();
             match frames.get(bounds) {
@@ -82,11 +83,13 @@ impl Look {
                 None => Arc::clone(frames.entry(bounds.to_owned()).or_default()),
             }
         };
-        cell.get_or_init(|| self.written(host, principal)).clone()
+        cell.get_or_init(|| self.written(host, principal))
+            .await
+            .clone()
     }
 
     /// Writes the event for a principal.
-    fn written(&self, host: &Host, principal: &Principal) -> Frame {
+    async fn written(&self, host: &Host, principal: &Principal) -> Frame {
         let sees = |one: &&CallNow| {
             let call = &one.call;
             principal.may_name(&call.chat)
@@ -94,16 +97,19 @@ impl Look {
                 && host.may_reach(principal.actor(), &call.chat)
         };
         let calls: Vec<_> = self.calls.iter().filter(sees).collect();
-        let sees = |one: &&ProcessNow| {
+        let mut processes = Vec::new();
+        for one in &self.processes {
             let key = one.process.info.key.as_deref();
-            match &one.process.owner {
+            let sees = match &one.process.owner {
                 Some(chat) => {
-                    principal.may_name(chat) && principal.may_see_process(host, chat, key)
+                    principal.may_name(chat) && principal.may_see_process(host, chat, key).await
                 }
                 None => principal.is_unbounded(),
+            };
+            if sees {
+                processes.push(one);
             }
-        };
-        let processes: Vec<_> = self.processes.iter().filter(sees).collect();
+        }
         let names_tokens = principal.is_unbounded();
         let data = |at: Option<Moment>| wire::Now {
             at_unix_ms: at.map_or(0, |at| unix_time::to_ms(at.time)),
