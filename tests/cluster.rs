@@ -2,6 +2,7 @@
 
 mod agents;
 mod chaos;
+mod events;
 mod forwarding;
 mod homes;
 mod lost;

@@ -6,7 +6,7 @@ mod cancelling;
 mod crash;
 mod elsewhere;
 mod ends;
-mod events;
+pub(crate) mod events;
 mod hostile;
 mod lookup;
 mod once;

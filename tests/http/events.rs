@@ -1,7 +1,7 @@
 //! Following a chat: every change is an event, in order, and whoever comes back misses nothing without being told.
 
 mod bounds;
-pub(super) mod stream;
+pub(crate) mod stream;
 
 use std::path::Path;
 

@@ -14,12 +14,13 @@ mod listener;
 mod position;
 mod processes;
 mod reader;
+mod relay;
 mod stats;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -30,6 +31,7 @@ pub use hub::Refused;
 pub use listener::Listener;
 pub use position::{InvalidPosition, Position};
 pub use reader::Reader;
+pub use relay::Relay;
 pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process;
@@ -66,6 +68,7 @@ impl Default for Limits {
 #[derive(Clone, Debug)]
 pub struct Events {
     hub: Arc<Mutex<Hub>>,
+    relay: Arc<OnceLock<Relay>>,
 }
 
 /// One thing that happened in a chat.
@@ -144,6 +147,8 @@ pub enum Reset {
     Expired,
     /// The listener was too slow: the next events were dropped while it listened.
     Behind,
+    /// Other hosts may have events that this one was not told.
+    CutOff,
 }
 
 /// An event with its place among those of the chat.
@@ -165,12 +170,39 @@ impl Events {
     /// Makes a hub without events.
     pub fn new(limits: Limits) -> Self {
         let hub = Arc::new(Mutex::new(Hub::new(limits)));
-        Self { hub }
+        let relay = Arc::default();
+        Self { hub, relay }
     }
 
     /// Publishes an event to every listener of the chat. Does not wait for listeners.
     pub fn publish(&self, chat: &ChatId, event: Event) {
         self.hub.lock().publish(chat, |_| event);
+    }
+
+    /// Publishes the progress of a call that runs here, also for other hosts if the [relay](Self::relay) is used.
+    pub fn publish_progress(&self, chat: &ChatId, progress: Event) {
+        if let (Some(relay), Some(call)) = (self.relay.get(), progress.call()) {
+            relay.add(chat, call, &progress);
+        }
+        self.publish(chat, progress);
+    }
+
+    /// Returns the relay of progress for other hosts. It gets the progress of the calls that run here from now on.
+    pub fn relay(&self) -> &Relay {
+        self.relay.get_or_init(Relay::default)
+    }
+
+    /// Lets the listeners of a chat hear [`Reset::CutOff`], and readers that come back.
+    pub fn cut_off(&self, chat: &ChatId) {
+        let mut hub = self.hub.lock();
+        if hub.has(chat) {
+            hub.publish(chat, |_| Event::Reset(Reset::CutOff));
+        }
+    }
+
+    /// Returns whether readers from outside follow a chat, or did so [recently enough](Limits::kept) to come back.
+    pub fn are_read(&self, chat: &ChatId) -> bool {
+        self.hub.lock().are_read(chat)
     }
 
     /// Listens to a chat: to the events after the one of this id, or from now on.

@@ -13,6 +13,7 @@ mod nested;
 mod observe;
 mod offer;
 mod plugins;
+mod readers;
 mod sessions;
 mod visibility;
 mod workspaces;
@@ -95,6 +96,7 @@ struct Inner {
     /// The calls that wait for their workspaces.
     queued: live::Queued,
     tools_of_calls: visibility::ToolsOfCalls,
+    readers: Arc<readers::Readers>,
     offer: Offer,
     /// Notified when the store should be told again which agents are connected.
     reconnected: Arc<Notify>,

@@ -6,7 +6,7 @@ use deadpool_postgres::Object;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::unix_time;
 use toolhost_store::{
-    Begun, Call, CallState, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
+    Begun, Call, CallState, ChatEvent, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
 };
 use uuid::Uuid;
 
@@ -16,6 +16,7 @@ use crate::database::{Values, run};
 use crate::error::Fault;
 use crate::lease::with_lease;
 use crate::listen::{CHANNEL, Message};
+use crate::readers::{is_read_elsewhere, told};
 use crate::{Key, Shared};
 
 /// The statement that stores the beginning of a call. The arguments are the changes of a row that is there already, and the condition
@@ -34,7 +35,10 @@ macro_rules! begin_call {
             $changes,
             " WHERE ",
             $condition,
-            " RETURNING 1) SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new)"
+            " RETURNING 1) SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM new), ",
+            "(SELECT count(pg_notify($10, $11)) FROM new WHERE ",
+            is_read_elsewhere!("$2", "$1"),
+            ")"
         )
     };
 }
@@ -87,6 +91,7 @@ impl Shared {
         let (chat, id) = (call.chat.as_str(), call.call.as_str());
         let digest = &call.digest[..];
         let began = to_time(call.began_ms);
+        let event = told(host, &call.chat, event(call, CallState::Running));
         let values: &Values<'_> = &[
             &host,
             &chat,
@@ -97,6 +102,8 @@ impl Shared {
             &began,
             &call.arguments,
             &attempt,
+            &CHANNEL,
+            &event,
         ];
         let begin = connection.prepare_cached(statement).await?;
         loop {
@@ -171,7 +178,8 @@ impl Shared {
     async fn end_at(&self, host: Uuid, ended: &EndedCall) -> Result<Ending, Fault> {
         // A call that was taken over ends as unknown (4), also if it runs on at the host that took it over from itself: its callers may
         // have heard so.
-        const END: &str = "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
+        const END: &str = concat!(
+            "WITH lease AS (SELECT id FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp()), \
              chat AS (INSERT INTO toolhost.chats (chat, owner) SELECT $2, $4 FROM lease \
                  WHERE NOT EXISTS (SELECT FROM toolhost.chats WHERE chat = $2) ON CONFLICT (chat) DO NOTHING), \
              done AS (INSERT INTO toolhost.calls AS c (chat, call, host, principal, tool, state, cancelled, digest, began, ended, \
@@ -184,7 +192,11 @@ impl Shared {
                  WHERE c.state = 0 AND c.host = $1 AND (NOT c.taken OR $9 = 4) OR c.state = 5 \
                  RETURNING awaited) \
              SELECT EXISTS (SELECT FROM lease), EXISTS (SELECT FROM done), \
-                 (SELECT count(pg_notify($14, $15)) FROM done WHERE awaited)";
+                 (SELECT count(pg_notify($14, $15)) FROM done WHERE awaited), \
+                 (SELECT count(pg_notify($14, $16)) FROM done WHERE ",
+            is_read_elsewhere!("$2", "$1"),
+            ")"
+        );
         let call = &ended.call;
         let (chat, id) = (call.chat.as_str(), call.call.as_str());
         let digest = &call.digest[..];
@@ -197,6 +209,7 @@ impl Shared {
             call: id.to_owned(),
         }
         .to_json();
+        let event = told(host, &call.chat, event(call, ended.state));
         let values: &Values<'_> = &[
             &host,
             &chat,
@@ -213,6 +226,7 @@ impl Shared {
             &held,
             &CHANNEL,
             &message,
+            &event,
         ];
         let ending = run!(self.database, connection => {
             let end = connection.prepare_cached(END).await?;
@@ -346,6 +360,15 @@ pub(crate) async fn find(
     let find = connection.prepare_cached(FIND).await?;
     let row = connection.query_opt(&find, &[&chat, &call]).await?;
     row.map(|row| CallRow::read(&row, host)).transpose()
+}
+
+/// Returns the event of a call that is now in this state.
+fn event(call: &NewCall, state: CallState) -> ChatEvent {
+    ChatEvent::Call {
+        call: call.call.clone(),
+        tool: call.tool.clone(),
+        state,
+    }
 }
 
 fn key(call: &NewCall) -> Key {

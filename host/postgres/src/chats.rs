@@ -6,13 +6,15 @@ use deadpool_postgres::Object;
 use tokio_postgres::Row;
 use toolhost_state::id::ChatId;
 use toolhost_state::unix_time;
-use toolhost_store::{Chat, ChatPage, ChatQuery, ChatsAfter};
+use toolhost_store::{Chat, ChatEvent, ChatPage, ChatQuery, ChatsAfter};
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
 use crate::database::{Values, run};
 use crate::error::Fault;
+use crate::listen::CHANNEL;
 use crate::query::Query;
+use crate::readers::{is_read_elsewhere, told};
 
 /// The columns that [`chat`] reads.
 const COLUMNS: &str = "SELECT h.chat, h.owner, h.ended, (SELECT began FROM toolhost.calls c WHERE c.chat = h.chat AND c.gone IS NULL \
@@ -32,14 +34,18 @@ impl Shared {
 
     /// Marks a chat as ended.
     pub(crate) async fn end_chat(&self, chat: &ChatId) -> Result<(), Fault> {
-        const END: &str =
-            "UPDATE toolhost.chats SET ended = $2 WHERE chat = $1 AND toolhost.has_lease($3)";
+        const END: &str = concat!(
+            "WITH ended AS (UPDATE toolhost.chats SET ended = $2 WHERE chat = $1 AND toolhost.has_lease($3)) ",
+            "SELECT pg_notify($4, $5) WHERE toolhost.has_lease($3) AND ",
+            is_read_elsewhere!("$1", "$3")
+        );
         let (now, host) = (to_time(unix_time::now_ms()), self.lease.host());
+        let event = told(host, chat, ChatEvent::Ended);
         run!(self.database, connection => {
             let end = connection.prepare_cached(END).await?;
             let values: &Values<'_> =
-                &[&chat.as_str(), &now, &host];
-            connection.execute(&end, values).await?;
+                &[&chat.as_str(), &now, &host, &CHANNEL, &event];
+            connection.query(&end, values).await?;
             Ok(())
         })
     }

@@ -19,6 +19,7 @@ mod operations;
 mod pages;
 mod plugins;
 mod query;
+mod readers;
 mod records;
 mod report;
 mod schema;
@@ -30,14 +31,16 @@ use std::sync::atomic::AtomicU64;
 
 use parking_lot::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{News, StoreError};
 
 use beginnings::Beginnings;
 pub use config::Config;
 use database::{Database, transact};
+use error::Fault;
 use lease::Lease;
 pub use lease::{Leases, Neighbour};
 pub use report::{Report, report};
@@ -85,7 +88,7 @@ impl Postgres {
             let beating = Database::new(&lease.hurried(&config))?;
             Ok((database, lease, beating))
         };
-        let opened: Result<_, error::Fault> = opening.await;
+        let opened: Result<_, Fault> = opening.await;
         let (database, lease, beating) =
             opened.map_err(|fault| fault.into_store_error("open the database"))?;
         let (sender, news) = unbounded_channel();
@@ -103,7 +106,12 @@ impl Postgres {
         let mut tasks = JoinSet::new();
         tasks.spawn(lease::beat(Arc::clone(&shared), beating));
         tasks.spawn(beginnings::withdraw(Arc::clone(&shared)));
-        tasks.spawn(listen::listen(Arc::clone(&shared), config));
+        let (patience, (begun, has_begun)) = (config.patience, oneshot::channel());
+        tasks.spawn(listen::listen(Arc::clone(&shared), config, begun));
+        // A host that is open hears of all that others do from then on.
+        if !matches!(timeout(patience, has_begun).await, Ok(Ok(()))) {
+            return Err(Fault::Late(patience).into_store_error("listen to the database"));
+        }
         Ok(Self {
             shared,
             news: Mutex::new(Some(news)),

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_store::{News, Quarantine};
+use toolhost_store::{ChatEvent, News, Quarantine};
 use uuid::Uuid;
 
 use crate::error::Fault;
@@ -38,6 +39,12 @@ pub(crate) enum Message {
         sha256: String,
         milliseconds: u64,
     },
+    /// Something happened at this host in a chat whose events others read.
+    Event {
+        by: Uuid,
+        chat: ChatId,
+        event: ChatEvent,
+    },
     /// A call that runs at this host was cancelled.
     Cancelled {
         host: Uuid,
@@ -48,15 +55,16 @@ pub(crate) enum Message {
 
 impl Message {
     pub(crate) fn to_json(&self) -> String {
-        // A value of strings has JSON.
+        // Its keys are strings, so it has JSON.
         serde_json::to_string(self).unwrap_or_default()
     }
 }
 
-/// Listens for as long as the store is open.
-pub(crate) async fn listen(shared: Arc<Shared>, config: Config) {
+/// Listens for as long as the store is open. Says once when it has begun to.
+pub(crate) async fn listen(shared: Arc<Shared>, config: Config, begun: oneshot::Sender<()>) {
+    let mut begun = Some(begun);
     loop {
-        if let Err(fault) = listen_once(&shared, &config).await {
+        if let Err(fault) = listen_once(&shared, &config, &mut begun).await {
             tracing::debug!(
                 error = &fault as &dyn std::error::Error,
                 "the connection that listens was lost"
@@ -67,7 +75,11 @@ pub(crate) async fn listen(shared: Arc<Shared>, config: Config) {
 }
 
 /// Listens on one connection until it is lost.
-async fn listen_once(shared: &Arc<Shared>, config: &Config) -> Result<(), Fault> {
+async fn listen_once(
+    shared: &Arc<Shared>,
+    config: &Config,
+    begun: &mut Option<oneshot::Sender<()>>,
+) -> Result<(), Fault> {
     let tls = MakeRustlsConnect::new(config.tls.clone());
     let (client, mut connection) = config.parsed()?.connect(tls).await?;
     let mut messages =
@@ -80,6 +92,8 @@ async fn listen_once(shared: &Arc<Shared>, config: &Config) -> Result<(), Fault>
         let message = tokio::select! {
             client = &mut starting, if started.is_none() => {
                 started = Some(client?);
+                // The store may have been dropped meanwhile.
+                _ = begun.take().map(|begun| begun.send(()));
                 continue;
             }
             message = futures_util::StreamExt::next(&mut messages) => message,
@@ -153,10 +167,14 @@ impl Shared {
                 sha256,
                 lasts: Duration::from_millis(milliseconds),
             })),
+            Message::Event { by, chat, event } if by != self.lease.host() => {
+                self.tell(News::Event { chat, event });
+            }
             Message::Workspace { .. }
             | Message::Bound { .. }
             | Message::Switched { .. }
-            | Message::Quarantined { .. } => {}
+            | Message::Quarantined { .. }
+            | Message::Event { .. } => {}
             Message::Cancelled { host, chat, call } => {
                 if host == self.lease.host()
                     && let Ok(call) = CallId::recorded(&call)

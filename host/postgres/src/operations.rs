@@ -8,9 +8,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
-    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost,
-    Quarantine, SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
+    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatEvent,
+    ChatPage, ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News,
+    OtherHost, Quarantine, SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch,
+    Workspaces,
 };
 
 use crate::error::Fault;
@@ -246,6 +247,24 @@ impl Store for Postgres {
     fn tell_quarantine(&self, quarantine: Quarantine) -> Answer<'_, ()> {
         self.change("tell of a quarantine", async move |shared| {
             shared.tell_quarantine(&quarantine).await
+        })
+    }
+
+    fn add_reader(&self, chat: ChatId) -> Answer<'_, ()> {
+        self.change("store that a chat is read", async move |shared| {
+            shared.add_reader(&chat).await
+        })
+    }
+
+    fn sync_readers(&self, chats: Vec<ChatId>) -> Answer<'_, ()> {
+        self.change("store which chats are read", async move |shared| {
+            shared.sync_readers(&chats).await
+        })
+    }
+
+    fn tell_event(&self, chat: ChatId, event: ChatEvent) -> Answer<'_, ()> {
+        self.change("tell an event", async move |shared| {
+            shared.tell_event(&chat, event).await
         })
     }
 

@@ -93,6 +93,14 @@ CREATE TABLE toolhost.agents (
 );
 CREATE INDEX agents_host ON toolhost.agents (host);
 
+-- The hosts at which clients read the events of a chat, or did shortly before. The others tell them what happens in it.
+CREATE TABLE toolhost.readers (
+    chat text COLLATE "C" NOT NULL,
+    host uuid NOT NULL REFERENCES toolhost.hosts ON DELETE CASCADE,
+    PRIMARY KEY (chat, host)
+);
+CREATE INDEX readers_host ON toolhost.readers (host);
+
 -- Whether a host has its lease. Every change of a host asks this in its own statement.
 CREATE FUNCTION toolhost.has_lease(host uuid) RETURNS boolean LANGUAGE sql VOLATILE AS
     'SELECT EXISTS (SELECT FROM toolhost.hosts WHERE id = $1 AND until > clock_timestamp())';

@@ -35,7 +35,7 @@ pub(crate) struct Events {
     subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
     told: Mutex<Told>,
     /// The events from this time on are told, by the clock of the agent.
-    since: SystemTime,
+    since: Mutex<SystemTime>,
     /// The number of the last event that was passed on; `None` while there is no stream.
     passed: watch::Sender<Option<u64>>,
 }
@@ -62,9 +62,15 @@ impl Events {
         Self {
             subscribers: Mutex::default(),
             told: Mutex::default(),
-            since,
+            since: Mutex::new(since),
             passed: watch::Sender::new(None),
         }
+    }
+
+    /// Tells also of processes that ended up to this long before.
+    pub(crate) fn go_back(&self, ago: Duration) {
+        let mut since = self.since.lock();
+        *since = since.checked_sub(ago).unwrap_or(*since);
     }
 
     /// Passes all events from now on to this subscriber, until it is dropped.
@@ -210,7 +216,7 @@ impl Events {
             let mut told = self.told.lock();
             let known = told.live.get(&info.id).map(|known| known.total);
             let ended = info.exited.unwrap_or(info.started);
-            if known.is_none() && !info.state.is_live() && ended < self.since {
+            if known.is_none() && !info.state.is_live() && ended < *self.since.lock() {
                 told.ended.insert(info.id.clone());
                 return;
             }

@@ -171,6 +171,10 @@ impl Workspace for Remote {
         Box::pin(async { Ok(self.call(None, GetStatus {}).await?.reply) })
     }
 
+    fn hear_since(&self, ago: Duration) {
+        self.shared.events.go_back(ago);
+    }
+
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         let Shared {
             link,

@@ -8,10 +8,10 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
-    Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage, ChatQuery,
-    Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost, Process,
-    ProcessQuery, Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept, Switch,
-    Workspaces,
+    Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatEvent, ChatPage,
+    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost,
+    Process, ProcessQuery, Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept,
+    Switch, Workspaces,
 };
 
 /// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
@@ -147,6 +147,23 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Tells the other hosts that a plugin was quarantined. Hosts that do not listen at this moment are not told later.
     fn tell_quarantine(&self, _quarantine: Quarantine) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Stores that clients read the events of a chat at this host. From then on, [`News::Event`] tells of the calls that begin and end at
+    /// other hosts, of their progress, and of the end of the chat. Of a call that only reads, it tells the end alone.
+    fn add_reader(&self, _chat: ChatId) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Stores that clients read the events of these chats at this host, and of no others.
+    fn sync_readers(&self, _chats: Vec<ChatId>) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    /// Tells an event to the other hosts at which clients read the events of the chat. The store itself tells of calls that begin or end,
+    /// and of chats that end.
+    fn tell_event(&self, _chat: ChatId, _event: ChatEvent) -> Answer<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 

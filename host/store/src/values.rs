@@ -7,6 +7,7 @@ use toolhost_state::id::CallId;
 pub(crate) mod call;
 pub(crate) mod chat;
 pub(crate) mod counts;
+pub(crate) mod event;
 pub(crate) mod news;
 pub(crate) mod plugin;
 pub(crate) mod process;

@@ -90,6 +90,14 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
             .map_or_else(no_processes, |inner| inner.status())
     }
 
+    /// Lets later subscribers of the workspace of an agent hear also of the processes that ended up to this long ago, as others may have
+    /// started them. A workspace that has no other users has no such processes, and does nothing.
+    fn hear_since(&self, ago: Duration) {
+        if let Some(inner) = self.inner() {
+            inner.hear_since(ago);
+        }
+    }
+
     /// Sends all process events from now on to this subscriber, until it is dropped.
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         if let Some(inner) = self.inner() {

@@ -8,19 +8,19 @@ use super::*;
 
 /// One event.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::http) struct Event {
-    pub(in crate::http) name: String,
-    pub(in crate::http) id: String,
-    pub(in crate::http) data: Value,
+pub(crate) struct Event {
+    pub(crate) name: String,
+    pub(crate) id: String,
+    pub(crate) data: Value,
 }
 
 impl Event {
-    pub(in crate::http) fn is(&self, name: &str, field: &str, value: &str) -> bool {
+    pub(crate) fn is(&self, name: &str, field: &str, value: &str) -> bool {
         self.name == name && self.data[field] == value
     }
 
     /// The bytes of output.
-    pub(in crate::http) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let bytes = match (self.data["text"].as_str(), self.data["base64"].as_str()) {
             (Some(text), None) => text.as_bytes().to_vec(),
             (None, Some(text)) => STANDARD.decode(text).unwrap(),
@@ -32,7 +32,7 @@ impl Event {
 }
 
 /// A stream of events.
-pub(in crate::http) struct Stream {
+pub(crate) struct Stream {
     response: Response,
     /// What is not an event yet, and how much of it was looked through.
     bytes: Vec<u8>,
@@ -41,17 +41,12 @@ pub(in crate::http) struct Stream {
 
 impl Stream {
     /// Follows a chat; `query` begins with `?`, or is empty.
-    pub(in crate::http) async fn open(server: &Server, chat: &str, query: &str) -> Self {
+    pub(crate) async fn open(server: &Server, chat: &str, query: &str) -> Self {
         Self::resume(server, chat, query, "").await
     }
 
     /// Follows a chat after an event.
-    pub(in crate::http) async fn resume(
-        server: &Server,
-        chat: &str,
-        query: &str,
-        last: &str,
-    ) -> Self {
+    pub(crate) async fn resume(server: &Server, chat: &str, query: &str, last: &str) -> Self {
         let path = format!("/v1/chats/{chat}/events{query}");
         let request = server.request(Method::GET, &path);
         let response = request.header("Last-Event-ID", last).send().await.unwrap();
@@ -87,7 +82,7 @@ impl Stream {
     }
 
     /// The next event; `None` at the end of the stream.
-    pub(in crate::http) async fn next(&mut self) -> Option<Event> {
+    pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
             let block = self.block().await?;
             if block.starts_with(':') {
@@ -106,7 +101,7 @@ impl Stream {
     }
 
     /// The events up to the first that is like this, with it.
-    pub(in crate::http) async fn until(&mut self, like: impl Fn(&Event) -> bool) -> Vec<Event> {
+    pub(crate) async fn until(&mut self, like: impl Fn(&Event) -> bool) -> Vec<Event> {
         let mut events = Vec::new();
         loop {
             let event = self.next().await.expect("the stream ended");
@@ -119,7 +114,7 @@ impl Stream {
     }
 
     /// All events up to the end of the stream.
-    pub(in crate::http) async fn rest(mut self) -> Vec<Event> {
+    pub(crate) async fn rest(mut self) -> Vec<Event> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await {
             events.push(event);
@@ -128,7 +123,7 @@ impl Stream {
     }
 }
 
-pub(in crate::http) fn names(events: &[Event]) -> Vec<&str> {
+pub(crate) fn names(events: &[Event]) -> Vec<&str> {
     let mut names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
     // However many pieces it comes in.
     names.dedup_by(|one, other| one == other && *one == "output");
@@ -136,7 +131,7 @@ pub(in crate::http) fn names(events: &[Event]) -> Vec<&str> {
 }
 
 /// Puts together the output of the one process in these events. What is missing is zeros; returns how much that is as well.
-pub(in crate::http) fn output(events: &[Event]) -> (Vec<u8>, u64) {
+pub(crate) fn output(events: &[Event]) -> (Vec<u8>, u64) {
     let (mut bytes, mut missing) = (Vec::new(), 0);
     for event in events {
         match event.name.as_str() {

@@ -60,6 +60,8 @@ pub(super) struct Buffer {
     pub(super) listeners: usize,
     /// The listeners that count against the limits.
     pub(super) readers: usize,
+    /// When a reader left last.
+    pub(super) left: Option<Instant>,
     /// When something happened last.
     pub(super) active: Instant,
     /// Signals listeners that have heard every event that there is a new one.
@@ -78,6 +80,7 @@ impl Buffer {
             processes: HashMap::new(),
             listeners: 0,
             readers: 0,
+            left: None,
             active: Instant::now(),
             changed: watch::Sender::new(()),
         }

@@ -229,12 +229,25 @@ impl Hub {
         };
         buffer.listeners = buffer.listeners.saturating_sub(1);
         if reader {
+            buffer.left = Some(Instant::now());
             buffer.readers = buffer.readers.saturating_sub(1);
             self.stats.readers = self.stats.readers.saturating_sub(1);
         }
         if buffer.listeners == 0 && buffer.is_unused() {
             self.forget(chat);
         }
+    }
+
+    /// Returns whether there is a buffer for a chat.
+    pub(super) fn has(&self, chat: &ChatId) -> bool {
+        self.chats.contains_key(chat)
+    }
+
+    /// Returns whether a chat has readers, or had some recently.
+    pub(super) fn are_read(&self, chat: &ChatId) -> bool {
+        let is_recent = |left: Instant| left.elapsed() < self.limits.kept;
+        let buffer = self.chats.get(chat);
+        buffer.is_some_and(|buffer| buffer.readers > 0 || buffer.left.is_some_and(is_recent))
     }
 
     /// Returns the event after a place; `None` if there is none, and the hub is closed.

@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use super::workspaces::{Providers, Routed, Workspaces, keep_up};
 use super::{
     Host, Inner, Offer, PluginSet, PluginSource, Plugins, connected, embedded, interrupted, live,
-    neighbours, observe,
+    neighbours, observe, readers,
 };
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
@@ -391,6 +391,7 @@ impl Builder {
             failures: self.failures,
             queued: live::Queued::default(),
             tools_of_calls: Default::default(),
+            readers: Arc::default(),
             offer: self.offer,
             reconnected: Arc::default(),
         };
@@ -402,6 +403,11 @@ impl Builder {
             let changes = agents.dialled().changes();
             let again = Arc::clone(&inner.reconnected);
             tokio::spawn(connected::report(Arc::downgrade(&inner), changes, again));
+        }
+        if state.store().is_shared() {
+            let (host, readers) = (Arc::downgrade(&inner), Arc::clone(&inner.readers));
+            tokio::spawn(readers::keep_up(host.clone(), readers));
+            tokio::spawn(readers::tell_progress(host, inner.events.clone()));
         }
         if let Some(news) = state.store().news() {
             tokio::spawn(neighbours::listen(Arc::downgrade(&inner), news));

@@ -7,7 +7,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use toolhost_call::metrics::PluginState;
 use toolhost_store::{News, Quarantine, StoreError};
 
-use super::{Inner, interrupted};
+use super::{Inner, interrupted, readers};
 
 /// Does what the other hosts of the store ask for, until this host is dropped.
 pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>) {
@@ -20,11 +20,16 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
             // Agents may take their time, and cancellations must not wait for them.
             News::Interrupted => _ = tokio::spawn(take_over(inner)),
             News::Workspace(name) => told(inner.workspaces.learn(&name).await),
-            News::Bound(chat) => told(inner.workspaces.learn_chat(&chat).await),
+            News::Bound(chat) => {
+                told(inner.workspaces.learn_chat(&chat).await);
+                inner.readers.bound(&inner.workspaces, &chat).await;
+            }
             News::Quarantined(quarantine) => quarantine_here(&inner, &quarantine),
             News::Switched => follow(&inner),
+            News::Event { chat, event } => inner.events.publish(&chat, readers::told(event)),
             News::Reachable => {
                 inner.reconnected.notify_one();
+                inner.readers.listen();
                 inner.ledger.catch_up().await;
                 follow(&inner);
                 told(inner.workspaces.learn_all().await);

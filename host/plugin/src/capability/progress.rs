@@ -130,7 +130,7 @@ impl Shared {
         if let Some(event) = reported.next.take() {
             reported.told = Some(Instant::now());
             reported.count = reported.count.saturating_add(1);
-            self.events.publish(&self.request.chat, event);
+            self.events.publish_progress(&self.request.chat, event);
         }
     }
 }

@@ -89,8 +89,8 @@ async fn get(
     // An invalid id counts as the id of an unknown event.
     let after = last_event(&headers).or(after).map(str::parse);
     let listener = host
-        .events()
-        .read(&chat, after)
+        .read_events(&chat, after)
+        .await
         .map_err(|refused| Problem::new(Kind::BUSY, refused.to_string()).retry_after(TRY_AGAIN))?;
     let resumed = after.and_then(Result::ok);
     let reader = Reader::new(host, chat, listener, wanted, resumed);

@@ -3,10 +3,11 @@
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
+use super::event::ChatEvent;
 use super::plugin::Quarantine;
 
 /// Something that happened at another host and concerns this one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum News {
     /// A call that runs here was cancelled there.
     Cancelled {
@@ -25,6 +26,13 @@ pub enum News {
     Switched,
     /// A plugin was quarantined.
     Quarantined(Quarantine),
-    /// The store can be reached again: changes that wait can be stored.
+    /// Something happened in a chat whose events clients read [here](crate::Store::add_reader).
+    Event {
+        /// The chat.
+        chat: ChatId,
+        /// The event.
+        event: ChatEvent,
+    },
+    /// The store can be reached again: changes that wait can be stored. News may have been lost before.
     Reachable,
 }

@@ -80,13 +80,12 @@ impl Ledger {
 
     /// Gives an interrupted call its outcome. The call will not run again.
     pub async fn settle(&self, interrupted: &Interrupted, outcome: Outcome) {
-        let interrupted = interrupted.clone();
         let ended = EndedCall {
             call: NewCall {
-                chat: interrupted.chat,
-                call: interrupted.call,
-                tool: interrupted.tool,
-                principal: interrupted.principal,
+                chat: interrupted.chat.clone(),
+                call: interrupted.call.clone(),
+                tool: interrupted.tool.clone(),
+                principal: interrupted.principal.clone(),
                 digest: interrupted.digest,
                 arguments: None,
                 began_ms: interrupted.began_ms,
@@ -96,6 +95,11 @@ impl Ledger {
             outcome: serialized(&outcome),
         };
         self.shared.keeper.end(ended, None).await;
+        if self.shared.keeper.store.is_shared()
+            && let Some(listener) = &self.shared.listener
+        {
+            listener.ended(&interrupted.chat, &outcome);
+        }
     }
 }
 

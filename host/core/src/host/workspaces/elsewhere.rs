@@ -1,10 +1,11 @@
 //! Workspaces whose processes are those of an agent, and not of this host.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
@@ -82,6 +83,23 @@ impl Workspaces {
     pub(in crate::host) fn open_all_elsewhere(self: &Arc<Self>) {
         for entry in self.elsewhere() {
             self.open_soon(&entry);
+        }
+    }
+
+    /// Opens the workspaces of agents whose chats clients read at this host, each since that time, and does not wait for them. So the
+    /// readers hear of processes that other hosts start there. Others may be closed again.
+    pub(in crate::host) fn read(self: &Arc<Self>, chats: &HashMap<ChatId, Instant>) {
+        let mut read = HashMap::new();
+        for (chat, since) in chats {
+            if let Some(entry) = self.named(chat) {
+                let first: &mut Instant = read.entry(entry.name.clone()).or_insert(*since);
+                *first = (*first).min(*since);
+            }
+        }
+        for entry in self.elsewhere() {
+            if entry.read(read.get(&entry.name).copied()) {
+                self.open_soon(&entry);
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::StoredWorkspace;
@@ -42,6 +43,10 @@ struct State {
     /// Whether it is being removed: no call begins.
     is_closing: bool,
     open: Option<Opened>,
+    /// Since when clients read the events of one of its chats, which then stays open; `None`: they read none.
+    read_since: Option<Instant>,
+    /// When it was closed last.
+    closed: Option<Instant>,
     /// The subscriber of its events, if an agent sends them.
     subscriber: Option<Arc<dyn Subscriber>>,
     /// Why it could not be opened the last time.
@@ -81,6 +86,8 @@ impl Entry {
                 removed_ms: None,
                 is_closing: false,
                 open: None,
+                read_since: None,
+                closed: None,
                 subscriber: None,
                 problem: None,
                 stored_ms: now,
@@ -238,12 +245,20 @@ impl Entry {
         self.state.lock().removed_ms = None;
     }
 
-    /// Drops the open workspace if no call has used it for this long. What runs in it goes on.
+    /// Drops the open workspace if no call has used it for this long, and no client reads the events of its chats. What runs in it goes on.
     pub(super) fn close_if_idle(&self, time: Duration) {
         let mut state = self.state.lock();
-        if self.calls.load(Ordering::SeqCst) == 0 && self.idle_for() >= time {
-            state.open = None;
+        let is_used = self.calls.load(Ordering::SeqCst) > 0 || state.read_since.is_some();
+        if !is_used && self.idle_for() >= time && state.open.take().is_some() {
+            state.closed = Some(Instant::now());
         }
+    }
+
+    /// Notes since when clients read the events of its chats; `None`: they read none. Returns whether it has to be opened for them.
+    pub(super) fn read(&self, since: Option<Instant>) -> bool {
+        let mut state = self.state.lock();
+        state.read_since = since;
+        since.is_some() && state.open.is_none() && state.removed_ms.is_none()
     }
 
     /// Returns for how long no call has used it.
@@ -311,6 +326,11 @@ impl InUse {
                 state.problem = None;
                 let workspace = Arc::clone(&opened.workspace);
                 if state.spec.is_elsewhere() {
+                    // Its readers have not heard what happened since they read, or since it was open.
+                    let unheard = state.read_since.max(state.closed);
+                    if let Some(since) = unheard.filter(|_| state.read_since.is_some()) {
+                        workspace.hear_since(since.elapsed());
+                    }
                     let of_one = OfOneWorkspace::new(self.0.name.clone(), workspaces);
                     let of_one: Arc<dyn Subscriber> = Arc::new(of_one);
                     workspace.subscribe(Arc::downgrade(&of_one));

@@ -47,6 +47,7 @@ impl Host {
             return;
         }
         let live = self.live_by_workspace().await;
+        self.inner.readers.open_workspaces(workspaces).await;
         for entry in entries {
             if let Some(removed) = entry.removed_ms() {
                 let age = Duration::from_millis(unix_time::now_ms().saturating_sub(removed));

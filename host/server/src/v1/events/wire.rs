@@ -87,7 +87,7 @@ pub(super) enum Data {
     /// The reader does not know of the events before the next one.
     Reset {
         /// `unknown_id`: no event of this chat and this start of the server has the id; `expired`: the events after it are no
-        /// longer kept; `behind`: the reader was too slow.
+        /// longer kept; `behind`: the reader was too slow; `cut_off`: other servers may have events that this one was not told.
         reason: &'static str,
     },
     /// The chat was ended, with all that ran in it.
@@ -154,6 +154,7 @@ impl Data {
                     Reset::Unknown => "unknown_id",
                     Reset::Expired => "expired",
                     Reset::Behind => "behind",
+                    Reset::CutOff => "cut_off",
                 },
             },
             Event::ChatEnded => Self::ChatEnded { chat: chat.into() },
