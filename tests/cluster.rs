@@ -33,7 +33,7 @@ struct Cluster {
     url: String,
     agents: AgentsConfig,
     root: TempDir,
-    _agent: Server,
+    agent: Server,
 }
 
 /// One of the hosts.
@@ -62,7 +62,7 @@ impl Cluster {
             url: postgres::database(),
             agents: elsewhere::agents("agent", &agent.url),
             root,
-            _agent: agent,
+            agent,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::harness::proxy::{Fault, Proxy};
 
 /// Lets the lease of a host run out.
 async fn expire(cluster: &Cluster, node: &Node) {
@@ -84,6 +85,64 @@ async fn a_call_is_taken_up_again_by_the_host_at_which_somebody_waits() {
     assert_eq!(repeated["structured"]["output"], "done\n", "{repeated}");
     assert_eq!(ended, repeated);
     assert_eq!(cluster.lines("ran"), 1);
+}
+
+/// A start is found again by its key. A signal has none.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_call_that_is_taken_up_again_sends_no_signal_twice() {
+    let cluster = Cluster::new().await;
+    let proxy = Proxy::to(&cluster.agent.url).await;
+    let through = elsewhere::agents("agent", &proxy.url);
+    let one = cluster
+        .node_of(postgres::config(&cluster.url), |builder| {
+            builder.agents(through)
+        })
+        .await;
+    let other = cluster.node_with(lively(&cluster)).await;
+    let mut target = at_agent(
+        "trap 'echo x >> first' USR1; trap 'echo y >> second' USR2; echo x > ready; while :; do sleep 0.05; done",
+    );
+    target["arguments"]["run_in_background"] = json!(true);
+    let (status, started) = one.server.put("a", "start", target).await;
+    assert_eq!(status, 200, "{started}");
+    let process = &started["structured"]["background_process_id"];
+    cluster.begun("ready").await;
+    let signal = |name: &str| {
+        let arguments = json!({ "process_id": process, "signal": name });
+        json!({ "tool": "process_signal", "arguments": arguments })
+    };
+    // Both hosts know that the agent remembers starts once they have its workspace open.
+    let (status, _) = other.server.put("a", "look", at_agent("true")).await;
+    assert_eq!(status, 200);
+    // The first host gets no answer of the agent, which has sent the signal.
+    proxy.inject("/signal ", Fault::Mute);
+    let first = one.server.put("a", "signal", signal("user1"));
+    let rest = async {
+        cluster.begun("first").await;
+        let repeat = other.server.put("a", "signal", signal("user1"));
+        let (repeated, ()) = tokio::join!(repeat, expire(&cluster, &one));
+        proxy.cut();
+        repeated
+    };
+    let ((status, ended), (other_status, repeated)) = tokio::join!(first, rest);
+    assert_eq!((status, other_status), (200, 200), "{ended} {repeated}");
+    let error = repeated["structured"]["error"].as_str();
+    assert!(
+        error.is_some_and(|error| error.contains("does not send it again")),
+        "{repeated}"
+    );
+    assert_eq!(ended, repeated);
+    // The shell handles the signals that it got in the order of their numbers.
+    let (status, sent) = other.server.put("a", "last", signal("user2")).await;
+    assert_eq!(
+        (status, &sent["structured"]["success"]),
+        (200, &json!(true))
+    );
+    cluster.begun("second").await;
+    assert_eq!(cluster.lines("first"), 1);
+    let ended = other.server.request(Method::DELETE, "/v1/chats/a").send();
+    assert_eq!(ended.await.unwrap().status(), 200);
 }
 
 #[needs(postgres)]
