@@ -3,6 +3,7 @@
 use super::members::{Member, NARROW, read, two};
 use super::*;
 use crate::harness::proxy::Fault;
+use crate::harness::{Certificate, TOKEN};
 
 #[needs(postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -339,4 +340,58 @@ async fn a_session_of_mcp_is_used_through_the_other() {
         .signal(nix::sys::signal::Signal::SIGTERM);
     assert!(ended.success());
     assert_eq!(call(&one, "/mcp", &session).await.0, 404);
+}
+
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_are_forwarded_over_tls_to_the_host_that_the_authority_knows() {
+    let database = postgres::database();
+    let directory = tempfile::tempdir().unwrap();
+    let certificate = Certificate::new(directory.path());
+    std::fs::create_dir(directory.path().join("another")).unwrap();
+    let another = Certificate::new(&directory.path().join("another"));
+    let other = Member::with(&database, "other", Some(&certificate), None).await;
+    let one = Member::with(&database, "one", None, Some(&certificate)).await;
+    let stranger = Member::with(&database, "stranger", None, Some(&another)).await;
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate.der.clone()).unwrap();
+    let tls = toolhost_call::client::tls(roots).unwrap();
+    let client = toolhost_call::client::builder(tls).build().unwrap();
+    let url = &other.serving.as_ref().unwrap().url;
+    assert!(url.starts_with("https://"), "{url}");
+    let first = client.put(format!("{url}/v1/chats/b/calls/first"));
+    let first = first.bearer_auth(TOKEN).json(&here("true")).send().await;
+    assert_eq!(first.unwrap().status(), 200);
+    let outcome = one.called("b", "1", here("pwd")).await;
+    let there = other.directory.path().canonicalize().unwrap();
+    assert_eq!(
+        outcome["structured"]["output"],
+        format!("{}\n", there.display())
+    );
+    let (status, refused) = read(stranger.put("b", "2", here("pwd")).await).await;
+    assert_eq!(
+        (status, &refused["code"]),
+        (503, &json!("host_unreachable"))
+    );
+    let detail = refused["detail"].as_str().unwrap();
+    assert!(detail.contains("certificate"), "{detail}");
+    // The metrics say what came of the requests that were forwarded.
+    for (member, line) in [
+        (
+            &one,
+            "toolhost_requests_forwarded_total{answer=\"answered\"} 1",
+        ),
+        (
+            &stranger,
+            "toolhost_requests_forwarded_total{answer=\"host_unreachable\"} 1",
+        ),
+    ] {
+        let metrics = member
+            .request(Method::GET, "/metrics")
+            .send()
+            .await
+            .unwrap();
+        let metrics = metrics.text().await.unwrap();
+        assert!(metrics.lines().any(|one| one == line), "{metrics}");
+    }
 }

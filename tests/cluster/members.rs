@@ -1,13 +1,14 @@
 //! Servers of one database that forward requests, each behind an address that it keeps.
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use reqwest::{RequestBuilder, Response};
 
 use super::*;
-use crate::harness::TOKEN;
 use crate::harness::proxy::Proxy;
 use crate::harness::serving::{Serving, server};
+use crate::harness::{Certificate, TOKEN};
 
 /// A token for chats that begin with `narrow-`.
 pub(super) const NARROW: &str = "a-token-for-few-chats";
@@ -17,17 +18,38 @@ pub(super) struct Member {
     pub(super) directory: TempDir,
     pub(super) proxy: Proxy,
     pub(super) serving: Option<Serving>,
+    /// The files of its certificate and its key, if it speaks TLS.
+    tls: Option<[PathBuf; 2]>,
 }
 
 impl Member {
     /// Starts a server of a database.
     pub(super) async fn start(database: &str, name: &str) -> Self {
+        Self::with(database, name, None, None).await
+    }
+
+    /// Starts a server that has this certificate, if it speaks TLS, and trusts this other one.
+    pub(super) async fn with(
+        database: &str,
+        name: &str,
+        certificate: Option<&Certificate>,
+        trusted: Option<&Certificate>,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         // It has no target before the server has an address.
         let proxy = Proxy::to("http://127.0.0.1:1").await;
+        let ca = trusted.map(|trusted| format!("ca = {:?}\n", trusted.files[0]));
+        let ca = ca.unwrap_or_default();
         let text = format!(
-            "[store]\nurl = {database:?}\nconnections = 4\nname = {name:?}\naddress = {:?}\n[cluster]\nforward = true\n[tokens.narrow]\nfile = \"narrow.token\"\nscopes = [\"call\"]\nchats = \"narrow-\"\n",
-            proxy.url
+            "[store]\nurl = {database:?}\nconnections = 4\nname = {name:?}\naddress = {:?}\n[cluster]\nforward = true\n{ca}[tokens.narrow]\nfile = \"narrow.token\"\nscopes = [\"call\"]\nchats = \"narrow-\"\n",
+            proxy.url.replace(
+                "http",
+                if certificate.is_some() {
+                    "https"
+                } else {
+                    "http"
+                }
+            )
         );
         let token = directory.path().join("narrow.token");
         std::fs::write(&token, NARROW).unwrap();
@@ -37,6 +59,7 @@ impl Member {
             directory,
             proxy,
             serving: None,
+            tls: certificate.map(|certificate| certificate.files.clone()),
         };
         member.run();
         member
@@ -49,6 +72,10 @@ impl Member {
         command.args(["--log", "error", "--config"]);
         command.arg(self.directory.path().join("toolhost.toml"));
         command.arg("serve");
+        if let Some([certificate, key]) = &self.tls {
+            command.arg("--tls-cert").arg(certificate);
+            command.arg("--tls-key").arg(key);
+        }
         let serving = Serving::of(command);
         self.proxy.retarget(&serving.url);
         self.serving = Some(serving);

@@ -128,7 +128,10 @@ impl Layer {
 
     async fn send(&self, request: Request, other: &OtherHost) -> Result<Response, Problem> {
         let stopping = self.host.stopping();
-        self.forwarding.send(request, other, stopping).await
+        let sent = self.forwarding.send(request, other, stopping).await;
+        let answer = sent.as_ref().map_or_else(Problem::code, |_| "answered");
+        self.host.metrics().request_forwarded(answer);
+        sent
     }
 
     /// Runs a request that decides where its chat runs, and sends it on if that turns out to be another host.

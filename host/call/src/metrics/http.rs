@@ -34,6 +34,15 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// Counts a request that was sent on to another host: whether that answered, or the code of the problem.
+    pub fn request_forwarded(&self, answer: &'static str) {
+        let labels = vec![("answer", Arc::from(answer))];
+        let counted = &self.inner.counted;
+        counted.forwarded.get_or_create(&labels).inc();
+    }
+}
+
 impl InFlight {
     /// Counts the answer, and returns how long it took.
     pub fn answered(mut self, status: u16) -> std::time::Duration {

@@ -141,6 +141,8 @@ metrics! {
         until_answer: Histograms = "http_request_duration_seconds" in UNTIL_ANSWER;
         /// Requests whose answer has not begun
         in_flight: Gauge = "http_requests_in_flight";
+        /// Requests that were sent on to another host, by what came of them
+        forwarded: Counters = "requests_forwarded";
         /// Calls that ran, by the state in which they ended
         ended: Counters = "calls";
         /// Requests for calls that were not run
