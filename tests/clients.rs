@@ -1,6 +1,6 @@
 //! Programs that use Toolhost as their authors would: the examples, and the official clients of MCP.
 //!
-//! What they need (SDKs for Python and Node.js) is installed by `tests/clients/prepare`. Without it the tests are ignored.
+//! Their SDKs for Python and Node.js are installed by `tests/clients/prepare`. Without them the tests are ignored.
 
 /// The chats of `examples/chat`, over a connection that fails.
 mod chat;

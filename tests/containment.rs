@@ -1,6 +1,6 @@
 //! Nothing that a command starts outlives its end, however it tries to, and whatever is killed.
 //!
-//! What a test starts carries a mark in its environment and arguments, by which it is found again among all processes. Each
+//! The processes of a test carry a mark in their environment and arguments, by which they are found again among all processes. Each
 //! test first sees that the things really run: nothing is left of what never started, either.
 
 /// A registry of its own, with and without a cgroup for each command.

@@ -1,4 +1,4 @@
-//! What a call costs in numbers that no speed and no load of the machine changes: instructions, and how often a thread waits.
+//! The cost of a call in numbers that do not depend on the speed of the machine: instructions, and how often a thread waits.
 //!
 //! The bounds are wide, so that only a change of kind exceeds them. If such a change is wanted, write the new number down here.
 

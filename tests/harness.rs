@@ -1,4 +1,4 @@
-//! What the tests share: hosts in temporary workspaces, guests from their text, and a server on a free port.
+//! The parts that tests share: hosts in temporary workspaces, guests from their text, and a server on a free port.
 
 #[path = "harness/cluster.rs"]
 #[allow(dead_code, reason = "benchmarks need none")]

@@ -1,4 +1,4 @@
-//! What an operator sees of requests and calls: log lines, metrics and traces.
+//! Requests and calls as an operator sees them: log lines, metrics and traces.
 
 mod exposition;
 mod lines;

@@ -1,4 +1,4 @@
-//! What plugins get through WASI because they were granted it: requests, variables and directories. And no sockets.
+//! Grants of plugins through WASI: requests, variables and directories. And no sockets.
 
 /// The guests through a host.
 mod guests;

@@ -1,4 +1,4 @@
-//! What a host takes of its machine, and what it leaves of it to commands: memory, descriptors, and the programs there.
+//! The resources that a host takes of its machine and leaves to commands: memory, descriptors, and the programs there.
 
 mod descriptors;
 mod memory;

@@ -1,4 +1,4 @@
-//! What every workspace does, wherever it is: one suite for this machine, for an agent, and for an agent that connects to the host.
+//! The behaviour of every workspace: one suite for this machine, for an agent, and for an agent that connects to the host.
 
 mod events;
 mod faults;

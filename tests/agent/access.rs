@@ -1,4 +1,4 @@
-//! Who gets in, what is told without a token, and paths that name nothing.
+//! Access: clients without a token, and paths that name nothing.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
-//! What a call costs, next to what it would cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`,
+//! The cost of a call, next to its cost without Toolhost: `cargo bench --bench call`, with the parts `trivial`, `command`,
 //! `chats`, `scripts` and `tasks` behind `--`, and `--quick` for a tenth of everything.
 //!
-//! What is compared is measured in turns, so that a machine that becomes slower does so for all.
+//! Compared values are measured in turns, so that a machine that becomes slower does so for all.
 
 #![allow(
     clippy::cast_precision_loss,

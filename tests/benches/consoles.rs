@@ -1,4 +1,4 @@
-//! What open consoles do to everybody else: `cargo bench --bench consoles`, with `--quick` behind `--` for a tenth of everything.
+//! The effect of open consoles on all others: `cargo bench --bench consoles`, with `--quick` behind `--` for a tenth of everything.
 //!
 //! 200 readers follow `GET /v1/events` while 40 processes write output, so that every second each reader gets an event. It fails if
 //! calls of another client take more than twice as long as without readers, and 25 ms more, at the 99th percentile.

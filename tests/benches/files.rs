@@ -1,4 +1,4 @@
-//! What it costs to read, write and edit files through the tools, next to programs that do the same, in one run:
+//! The cost of reading, writing and editing files through the tools, next to programs that do the same, in one run:
 //! `cargo bench -p toolhost --bench files`.
 //!
 //! Pairs are measured in turns, so that a machine that becomes slower does so for both. Files are in the page cache.

@@ -1,4 +1,4 @@
-//! How costs grow: `cargo bench --bench growth`, with the parts `chats`, `processes`, `plugins` and `output` behind `--`. It draws the
+//! The growth of costs: `cargo bench --bench growth`, with the parts `chats`, `processes`, `plugins` and `output` behind `--`. It draws the
 //! charts of `docs/performance.md`.
 
 #![allow(

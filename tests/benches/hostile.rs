@@ -1,4 +1,4 @@
-//! What hostile guests do to everybody else: `cargo bench --bench hostile`, with the parts `p99`, `scripts`, `loops` and
+//! The effect of hostile guests on all others: `cargo bench --bench hostile`, with the parts `p99`, `scripts`, `loops` and
 //! `leak` behind `--`, and `--quick` for a tenth of everything.
 //!
 //! `p99` compares the calls of a well-behaved tool beside each guest with those alone, in one run, and `scripts` those beside each

@@ -1,4 +1,4 @@
-//! What hostile clients do to everybody else: `cargo bench --bench network`, with names of attackers behind `--`, and `--quick`
+//! The effect of hostile clients on all others: `cargo bench --bench network`, with names of attackers behind `--`, and `--quick`
 //! for a tenth of the time.
 //!
 //! Each attacker is there while another client asks for the tools, on a connection that it keeps and on new ones, and calls one that

@@ -1,4 +1,4 @@
-//! What the program costs as a whole: `cargo bench --bench program`. A call from the command line, next to a plain shell; and the
+//! The cost of the program as a whole: `cargo bench --bench program`. A call from the command line, next to a plain shell; and the
 //! memory and the wake-ups of a server that has nothing to do.
 
 #![allow(

@@ -1,4 +1,4 @@
-//! What it costs to render an output in a guest, next to the same natively, in one run:
+//! The cost of rendering an output in a guest, next to the same natively, in one run:
 //! `cargo bench -p toolhost --bench rendering`.
 //!
 //! The outputs are larger than what a host keeps in memory, so that each rendering has two full windows of 32 KiB. What is

@@ -1,4 +1,4 @@
-//! What a trivial tool costs from outside: `cargo bench --bench serving`, with the parts `pipes` and `http` behind `--`.
+//! The cost of a trivial tool from outside: `cargo bench --bench serving`, with the parts `pipes` and `http` behind `--`.
 //!
 //! Over MCP's standard input and output in turns with other servers, as far as they are found; see `serving/peers.rs`. Over HTTP as
 //! many calls a second as a server on one core answers, next to an axum handler that returns the same JSON.

@@ -1,4 +1,4 @@
-//! What the kernel tells about processes: memory, context switches, descriptors, children.
+//! The kernel's numbers of processes: memory, context switches, descriptors, children.
 
 use std::collections::HashMap;
 use std::fs;

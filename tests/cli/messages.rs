@@ -1,4 +1,4 @@
-//! What the program says when something does not work: what it tried, what is wrong, and what to do.
+//! Error messages of the program: the attempt, the reason, and what to do.
 
 use super::*;
 

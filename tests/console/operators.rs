@@ -1,4 +1,4 @@
-//! What operators look at: plugins, the audit trail and health.
+//! The views for operators: plugins, the audit trail and health.
 
 use toolhost_call::audit::{Audit, Config};
 use toolhost_call::metrics::Metrics;

@@ -1,4 +1,4 @@
-//! What escaped once, each by a way of its own.
+//! Former escapes, each by a way of its own.
 
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;

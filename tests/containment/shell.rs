@@ -1,4 +1,4 @@
-//! What a shell gets from its supervisor, and what it does not.
+//! The surroundings of a shell: descriptors, signals and variables that its supervisor gives it, and none beside them.
 
 use toolhost_workspace::process::{Command, Error, MAX_COMMAND, State};
 

@@ -1,4 +1,4 @@
-//! What is killed or stopped above a command.
+//! Kills and stops of the processes above a command.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What an operator lets the tools do with files.
+//! Grants of an operator for the tools that use files.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! What the operating system does not allow. Root is allowed everything, so that root runs these as somebody else.
+//! Refusals of the operating system. Root is allowed everything, so that root runs these as another user.
 
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;

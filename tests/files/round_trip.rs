@@ -1,4 +1,4 @@
-//! Whatever a file is like, an edit changes what it names and no other byte.
+//! Edits of any file change what they name and no other byte.
 
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

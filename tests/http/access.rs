@@ -1,4 +1,4 @@
-//! Who gets in.
+//! Access over HTTP: tokens, origins and names of hosts.
 
 mod configured;
 mod sockets;

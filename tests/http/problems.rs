@@ -1,4 +1,4 @@
-//! What goes wrong is a problem document, whoever says it.
+//! Problem documents: every failure is one, whichever layer reports it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What a call of each language costs: `cargo test -p toolhost --test integration -- --ignored --nocapture languages::cost`.
+//! The cost of a call in each language: `cargo test -p toolhost --test integration -- --ignored --nocapture languages::cost`.
 //!
 //! Nothing is asserted, as it depends on the machine; docs/plugins.md has the numbers of one.
 

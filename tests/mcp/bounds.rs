@@ -1,4 +1,4 @@
-//! What clients cannot do however they try: be ambiguous, or hold more than their share.
+//! Bounds of clients of MCP: no ambiguous requests, and no more than a share for each.
 
 use super::*;
 use crate::harness::TOKEN;

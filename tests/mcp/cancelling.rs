@@ -1,4 +1,4 @@
-//! What ends a call, and what does not.
+//! The ways to end a call, and events that do not end it.
 
 use super::*;
 use crate::harness::{is_alive, until, until_dead};

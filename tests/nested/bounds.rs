@@ -1,4 +1,4 @@
-//! How many calls one call makes, and how many of them run at the same time.
+//! Limits on the number of calls that one call makes, and on those that run at the same time.
 
 use super::*;
 use crate::harness::until;

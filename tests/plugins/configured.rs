@@ -1,4 +1,4 @@
-//! What a configuration grants, sets and limits.
+//! Grants, settings and limits of plugins in a configuration.
 
 use std::task::Poll;
 

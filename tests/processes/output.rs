@@ -1,4 +1,4 @@
-//! What is kept of an output, and waiting for it.
+//! The part of an output that is kept, and waiting for it.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! What `tidy_up` takes from ended processes and idle chats, and what it leaves.
+//! Ended processes and idle chats: the parts that `tidy_up` removes, and those that it leaves.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is written around the end of a shell, and after it.
+//! Output that is written around the end of a shell, and after it.
 
 use std::io::Write;
 use std::time::Duration;

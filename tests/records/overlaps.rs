@@ -1,4 +1,4 @@
-//! What is under way while a chat or the host ends, and what comes right after.
+//! Operations under way while a chat or the host ends, and those right after.
 
 use toolhost_local::process::{Config, Limits};
 use toolhost_workspace::process::{Command, Error};

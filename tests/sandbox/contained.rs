@@ -1,4 +1,4 @@
-//! What holds for every hostile guest: how its attack ends, how much it may take meanwhile, and that all goes on afterwards.
+//! Properties of every hostile guest: the end of its attack, the most that it may take meanwhile, and a host that goes on afterwards.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,4 @@
-//! How each hostile guest must end: `guests/expected.json`, which `toolhost plugin attack` has as well.
+//! The expected end of each hostile guest: `guests/expected.json`, which `toolhost plugin attack` has as well.
 
 use std::sync::OnceLock;
 

@@ -1,4 +1,4 @@
-//! What calls leave behind: nothing. `cargo bench --bench hostile -- leak` has the same with 100,000 calls, and their memory.
+//! Leaks of calls: there are none. `cargo bench --bench hostile -- leak` has the same with 100,000 calls, and their memory.
 
 use serde_json::json;
 use toolhost_needs::needs;

@@ -1,4 +1,4 @@
-//! What each mode and each flag allows.
+//! The modes and flags of the sandbox, and what each of them allows.
 
 use std::net::TcpListener;
 use std::process::Output;

@@ -1,4 +1,4 @@
-//! What a chat sees and reaches in namespaces of its own, beyond what Landlock and seccomp hold without them.
+//! The namespaces of a chat: the files and the network in them, beyond the rules of Landlock and seccomp.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

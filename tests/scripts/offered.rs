@@ -1,4 +1,4 @@
-//! How clients are offered tools and scripts.
+//! The list of tools that clients are offered: tools, scripts, or both.
 
 use super::*;
 use toolhost_core::{Offer, PluginSet, ToolMode};

@@ -1,4 +1,4 @@
-//! What a script can do.
+//! The abilities of a script.
 
 use super::*;
 use toolhost_core::plugin::Plugin;

@@ -1,4 +1,4 @@
-//! What processes use and last wrote.
+//! The use of processes, and the last line of their output.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! How edits are found in a file, and how the difference is shown.
+//! Edits: finding their places in a file, and showing the difference.
 //!
 //! Everything here is pure: text comes in and goes out. It serves the plugin with `edit_files` and the agent API of the host.
 

@@ -1,4 +1,4 @@
-//! What the model is told when something is not possible.
+//! The texts for a model about an operation that is not possible.
 
 use serde::Serialize;
 use toolhost_sdk::files::Error;

@@ -1,4 +1,4 @@
-//! What a model is told of an output that is no text.
+//! The text for a model about an output that is no text.
 
 use schemars::JsonSchema;
 use serde::Serialize;

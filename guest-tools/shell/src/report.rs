@@ -1,4 +1,4 @@
-//! What `execute` and `process_output` reply: how a process stands, and what it printed.
+//! The replies of `execute` and `process_output`: the state of a process, and its output.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -1,4 +1,4 @@
-//! What a model can do when a command does not start.
+//! Advice for a model whose command does not start.
 
 use toolhost_sdk::processes::Error;
 

@@ -1,4 +1,4 @@
-//! What a call sees of its host, and tells it.
+//! The surroundings of a call: its host as the call sees it, and messages to the host.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How captured output becomes what a model reads.
+//! Captured output as text for a model.
 //!
 //! Output arrives as raw bytes: its first and last ones, and how many there were in all. It leaves as text that fits a
 //! cap, with exact numbers of what was left out. The stages are: decode and clean (control sequences are removed, and what

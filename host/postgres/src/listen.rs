@@ -1,4 +1,4 @@
-//! What other hosts say through the database: notifications on one channel.
+//! Notifications of other hosts, on one channel of the database.
 
 use std::sync::Arc;
 use std::time::Duration;

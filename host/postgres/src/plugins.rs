@@ -1,4 +1,4 @@
-//! What a host decides about plugins, for all hosts of the database.
+//! Decisions of a host about plugins, for all hosts of the database.
 
 use toolhost_store::{Quarantine, Switch};
 

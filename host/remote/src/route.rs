@@ -1,4 +1,4 @@
-//! How an agent is found.
+//! The route to an agent.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How requests reach an agent.
+//! The transport of requests to an agent.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What is not the reference's: who gets in, what is outside of the workspace, and what is no file.
+//! Checks that the reference does not have: access, paths outside of the workspace, and special files.
 
 use toolhost_server::ServerParts;
 use toolhost_workspace::files::FilesGrant;

@@ -1,4 +1,4 @@
-//! How long an author waits: `cargo test -p toolhost --test integration -- --ignored --nocapture authoring::cost`.
+//! The waits of an author: `cargo test -p toolhost --test integration -- --ignored --nocapture authoring::cost`.
 //!
 //! Nothing is asserted about times, as they depend on the machine; docs/plugins.md has the numbers of one.
 

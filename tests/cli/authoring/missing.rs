@@ -1,4 +1,4 @@
-//! What a build says about a toolchain that is not there, and about a crate that makes no component.
+//! Errors of a build whose toolchain is missing, or whose crate makes no component.
 
 use std::os::unix::fs::PermissionsExt;
 

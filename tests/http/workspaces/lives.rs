@@ -1,4 +1,4 @@
-//! How workspaces begin and end: templates, clones, removal, idle ones, and the next host.
+//! Beginnings and ends of workspaces: templates, clones, removal, idle ones, and the next host.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What this machine has, and what this user may.
+//! The programs of this machine, and the rights of this user.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -1,4 +1,4 @@
-//! What is not kept or taken over: without a place or supervisors, by another version, without the secret, without a record.
+//! Commands that are not kept or taken over: without a place or supervisors, by another version, without the secret, without a record.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! What an edit does to the lines that its search string matches.
+//! The change that an edit makes to the lines that its search string matches.
 
 use super::Edit;
 use super::alignment::{self, Lead, NewLine, Origin};

@@ -1,4 +1,4 @@
-//! What may be wrong with a search string that is not found.
+//! Hints for a search string that is not found.
 
 mod inversion;
 mod miscount;

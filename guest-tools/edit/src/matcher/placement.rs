@@ -1,4 +1,4 @@
-//! How the file would indent the lines that an edit inserts.
+//! The indentation that the file would give to the lines that an edit inserts.
 
 use super::change::Change;
 use super::indent::{FileUnit, Seen};

@@ -1,4 +1,4 @@
-//! What edits make of files: cases, and properties that hold for all.
+//! Edits of files: cases, and properties that hold for all.
 
 mod bytes;
 mod cases;

@@ -1,4 +1,4 @@
-//! How the file would put an indentation of the edit, going by a line that both have.
+//! The indentation of the file for one of the edit, going by a line that both have.
 
 use std::iter;
 

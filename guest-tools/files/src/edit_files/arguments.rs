@@ -1,4 +1,4 @@
-//! What the model says to `edit_files`, in the names of today and in older ones.
+//! The arguments of `edit_files`, in the names of today and in older ones.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[tool(…)]`.
+//! The options in the parentheses of `#[tool(…)]`.
 
 use std::time::Duration;
 

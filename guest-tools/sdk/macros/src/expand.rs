@@ -1,4 +1,4 @@
-//! What `#[tool]` writes: the function as it is, and beside it a type of the same name, which `export_tools!` takes.
+//! The code that `#[tool]` writes: the function as it is, and beside it a type of the same name, which `export_tools!` takes.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};

@@ -1,4 +1,4 @@
-//! What a terminal shows of a line, and what is left of it here.
+//! Lines as a terminal shows them, and as they are cleaned here.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What the operator of an agent is asked, and what is refused, before an operation is done.
+//! The questions for the operator of an agent, and refusals, before an operation is done.
 
 use std::any::Any;
 

@@ -1,4 +1,4 @@
-//! How a call ended.
+//! The outcome of a call.
 
 use std::borrow::Cow;
 use std::time::Duration;

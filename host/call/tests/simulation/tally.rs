@@ -1,4 +1,4 @@
-//! What happened in a run, in numbers.
+//! The numbers of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

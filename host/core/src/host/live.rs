@@ -1,4 +1,4 @@
-//! What runs at this moment: calls and processes of all chats.
+//! Running calls and processes of all chats, at this moment.
 
 use std::collections::HashSet;
 use std::sync::Arc;

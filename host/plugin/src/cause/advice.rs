@@ -1,4 +1,4 @@
-//! What the operator or the author can do about a failure.
+//! Advice for the operator or the author about a failure.
 
 use std::time::Duration;
 

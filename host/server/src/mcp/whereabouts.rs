@@ -1,4 +1,4 @@
-//! What decides which of several hosts answers a request of MCP: its session, or else its chat.
+//! The host that answers a request of MCP: that of its session, or else that of its chat.
 
 use axum::http::HeaderMap;
 use rmcp::transport::common::server_side_http::session_id;

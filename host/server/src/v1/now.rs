@@ -1,4 +1,4 @@
-//! What runs now, for any number of readers: one look each second, only while there are readers, which all of them share.
+//! Running calls and processes, for any number of readers: one look each second, only while there are readers, which all of them share.
 //!
 //! A look is published only if something has changed. It is written as JSON once for all readers with the same bounds. So a reader
 //! costs nothing while nothing changes, and the copy of some bytes when something does.

@@ -1,4 +1,4 @@
-//! How the reply of a call is printed: as JSON, as its texts, or for people.
+//! The styles of the reply of a call: JSON, its texts, or text for people.
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

@@ -1,4 +1,4 @@
-//! What runs on a server at this moment, in all chats.
+//! Running calls and processes of a server, in all chats.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What runs as rows of a table: each call, below it its processes, and then those whose call is over.
+//! Rows of a table of all that runs: each call, below it its processes, and then those whose call is over.
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What `toolhost top` shows: a table with a selected row, a question, and the state of the keys.
+//! The view of `toolhost top`: a table with a selected row, a question, and the state of the keys.
 
 use termion::event::Key;
 

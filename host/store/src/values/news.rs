@@ -1,4 +1,4 @@
-//! What a host hears of the other hosts of its store.
+//! News of the other hosts of a store.
 
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;

@@ -1,4 +1,4 @@
-//! What one host decides about a plugin and the other hosts of its store follow.
+//! Decisions of one host about a plugin, which the other hosts of its store follow.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What an agent says of itself.
+//! The identity of an agent, in its own words.
 
 use std::path::PathBuf;
 

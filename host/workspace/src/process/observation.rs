@@ -1,4 +1,4 @@
-//! What processes use and last wrote, at one moment.
+//! Observations of processes: their use and the last line of their output, at one moment.
 
 use std::time::Duration;
 

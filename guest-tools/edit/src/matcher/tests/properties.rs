@@ -1,4 +1,4 @@
-//! What holds for every file and every edit.
+//! Properties of every file and every edit.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What `#[tool]` answers to the usual mistakes. What it makes of functions without any is tested in toolhost-sdk.
+//! Errors of `#[tool]` for the usual mistakes. Tools without mistakes are tested in toolhost-sdk.
 
 use super::*;
 

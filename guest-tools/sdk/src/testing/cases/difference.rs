@@ -1,4 +1,4 @@
-//! How two texts differ, line by line.
+//! The difference of two texts, line by line.
 
 /// Writes the lines of both texts: `-` before those that only the first one has, `+` before those of the second one.
 pub(super) fn difference(expected: &str, actual: &str) -> String {

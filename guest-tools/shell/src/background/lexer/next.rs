@@ -1,4 +1,4 @@
-//! What may come next in a list of commands.
+//! The tokens that may come next in a list of commands.
 
 use super::Unsure;
 use super::word::is_name;

@@ -1,4 +1,4 @@
-//! How often the lexer is unsure of what bash knows, and what else is wrong. To be run by hand.
+//! Measurements of the lexer: commands of which it is unsure and bash is not, and other errors. To be run by hand.
 
 use std::collections::BTreeSet;
 

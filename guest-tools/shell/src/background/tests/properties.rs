@@ -1,4 +1,4 @@
-//! What holds for every command.
+//! Properties of every command.
 
 use std::sync::{LazyLock, Mutex, PoisonError};
 

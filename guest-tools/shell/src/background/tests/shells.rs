@@ -1,4 +1,4 @@
-//! What shells make of commands, none of which they ever run.
+//! The lexer compared with shells, none of which ever runs a command of these tests.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,4 +1,4 @@
-//! How much memory recorded tool calls use: in all, for each token, and for each chat.
+//! The memory that recorded tool calls use: in all, for each token, and for each chat.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -1,4 +1,4 @@
-//! How much the store keeps, and when it was swept.
+//! The amount that the store keeps, and the times of its sweeps.
 
 use parking_lot::Mutex;
 use tokio::time::Instant;

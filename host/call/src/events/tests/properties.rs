@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, each listener hears of all of it, once, in order, or is told that it does not.
+//! A property of all listeners: each hears of every event, once, in order, or is told that it missed some.
 
 use proptest::prelude::*;
 

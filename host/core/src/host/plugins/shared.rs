@@ -1,4 +1,4 @@
-//! What the hosts of one store decide about plugins together: which are on, and which are quarantined.
+//! Decisions about plugins that the hosts of one store make together: which are on, and which are quarantined.
 
 use std::error::Error;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How a command is kept when its host is gone.
+//! The terms on which a command is kept when its host is gone.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What processes use and last wrote.
+//! Observations of processes: their use and the last line of their output.
 
 use std::sync::Arc;
 

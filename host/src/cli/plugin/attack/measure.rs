@@ -1,4 +1,4 @@
-//! What this process holds: memory, descriptors, and the commands of guests.
+//! The resources that this process holds: memory, descriptors, and the commands of guests.
 
 use std::time::Duration;
 

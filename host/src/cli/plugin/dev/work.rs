@@ -1,4 +1,4 @@
-//! What is done after each change of a plugin: it is built, loaded, and its cases are run.
+//! The work after each change of a plugin: it is built, loaded, and its cases are run.
 
 use std::time::Instant;
 

@@ -1,4 +1,4 @@
-//! What runs now, on the wire.
+//! Running calls and processes, on the wire.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is different between two values of JSON.
+//! The differences between two values of JSON.
 
 use serde_json::{Value, json};
 
