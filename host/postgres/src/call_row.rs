@@ -37,6 +37,10 @@ impl CallRow {
         let state = CallState::from_number(state.into()).ok_or(Fault::Odd("an unknown state"))?;
         let runs_at: Option<Uuid> = row.try_get(3)?;
         let digest: Vec<u8> = row.try_get(10)?;
+        // While a call runs again, its row has the end of its last run.
+        let has_ended = state != CallState::Running;
+        let ended = row.try_get::<_, Option<i64>>(12)?;
+        let outcome: Option<String> = row.try_get(14)?;
         let tools: Option<Vec<String>> = row.try_get(7)?;
         Ok(Self {
             call: Call {
@@ -49,9 +53,9 @@ impl CallRow {
                 cancelled: row.try_get(9)?,
                 tools: tools.map(|tools| tools.into_iter().collect()),
                 began_ms: time(row.try_get(11)?),
-                ended_ms: row.try_get::<_, Option<i64>>(12)?.map(time),
+                ended_ms: ended.filter(|_| has_ended).map(time),
                 arguments: row.try_get(13)?,
-                outcome: row.try_get(14)?,
+                outcome: outcome.filter(|_| has_ended),
                 digest: digest
                     .try_into()
                     .map_err(|_| Fault::Odd("a digest of another length"))?,

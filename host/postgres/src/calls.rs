@@ -11,7 +11,7 @@ use toolhost_store::{
 use uuid::Uuid;
 
 use crate::call_row::{CallRow, select_calls, to_time};
-use crate::cancel::STOP;
+use crate::cancel::{RESTORE, STOP};
 use crate::database::{Values, run};
 use crate::error::Fault;
 use crate::lease::with_lease;
@@ -54,11 +54,12 @@ impl Shared {
         self.begin_with(call, BEGIN).await
     }
 
-    /// Stores that a call runs again whose outcome is unknown.
+    /// Stores that a call runs again whose outcome is unknown. The row keeps that outcome until the call ends, by which a call that runs
+    /// again is told from one that runs for the first time.
     pub(crate) async fn resume(&self, call: &NewCall) -> Result<Begun, Fault> {
         const RESUME: &str = begin_call!(
-            "ended = NULL, outcome = NULL, held = 0",
-            "c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6"
+            "tools = NULL",
+            "c.state = 4 AND NOT c.cancelled AND c.tool <> '' AND c.digest = $6 AND c.outcome IS NOT NULL"
         );
         self.begin_with(call, RESUME).await
     }
@@ -133,10 +134,10 @@ impl Shared {
                 // It was cancelled at another host.
                 CallState::Running if known.call.cancelled && self.is_unheard(&known) => {
                     let values: &Values<'_> = &[&chat, &id, &host, &None::<Vec<Uuid>>];
-                    match connection.execute(STOP, values).await? {
-                        0 => continue,
-                        _ => Begun::Cancelled,
+                    for statement in [STOP, RESTORE] {
+                        connection.execute(statement, values).await?;
                     }
+                    continue;
                 }
                 CallState::Running
                     if self.is_unheard(&known) && known.call.digest == call.digest =>

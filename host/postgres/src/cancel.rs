@@ -16,8 +16,14 @@ use crate::listen::{CHANNEL, Message};
 /// Makes a tombstone of a call that began at a host, was cancelled and did not run: it is not to run later either. The last argument is
 /// the attempts of which one has to have stored its beginning; `NULL`: any.
 pub(crate) const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
-     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND toolhost.has_lease($3) \
-     AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND outcome IS NULL \
+     AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+
+/// Makes a call that was to run again what it was before: a call of unknown outcome. It did run once, so it must neither be forgotten nor
+/// become a tombstone. The arguments are those of [`STOP`].
+pub(crate) const RESTORE: &str = "UPDATE toolhost.calls SET state = 4 \
+     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND outcome IS NOT NULL \
+     AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
 
 impl Shared {
     /// Cancels a call. The host that runs it hears of that.
@@ -36,7 +42,8 @@ impl Shared {
         }
     }
 
-    /// Forgets a call that began here and did not run: with one of these attempts, if there are any.
+    /// Forgets a call that began here and did not run: with one of these attempts, if there are any. A call that was to run again has the
+    /// outcome that it had.
     pub(crate) async fn withdraw(
         &self,
         chat: &ChatId,
@@ -44,11 +51,11 @@ impl Shared {
         attempts: Option<Vec<Uuid>>,
     ) -> Result<(), Fault> {
         const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken \
-             AND NOT cancelled AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+             AND NOT cancelled AND outcome IS NULL AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         let host = self.lease.host();
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {
-            for statement in [FORGET, STOP] {
+            for statement in [FORGET, STOP, RESTORE] {
                 let values: &Values<'_> =
                     &[&chat.as_str(), &call.as_str(), &host, &attempts];
                 transaction.execute(statement, values).await?;
@@ -78,7 +85,9 @@ impl Shared {
                     // A repeat here would run it, unless its cancellation says otherwise.
                     let none = None::<Vec<Uuid>>;
                     let values: &Values<'_> = &[&chat.as_str(), &call.as_str(), &host, &none];
-                    transaction.execute(STOP, values).await?;
+                    for statement in [STOP, RESTORE] {
+                        transaction.execute(statement, values).await?;
+                    }
                 }
                 Ok(answer)
             }

@@ -12,8 +12,9 @@ use crate::error::Fault;
 use crate::query::Query;
 
 /// The columns that [`summary`] reads. The numbers of an outcome stand at its end.
-const COLUMNS: &str = "SELECT c.number, c.chat, c.call, c.principal, c.tool, c.state, c.began, c.ended, octet_length(c.arguments), \
-     octet_length(c.outcome), right(c.outcome, 80) FROM toolhost.calls c WHERE c.gone IS NULL";
+const COLUMNS: &str = "SELECT c.number, c.chat, c.call, c.principal, c.tool, c.state, c.began, CASE WHEN c.state <> 0 THEN c.ended END, \
+     octet_length(c.arguments), CASE WHEN c.state <> 0 THEN octet_length(c.outcome) END, CASE WHEN c.state <> 0 THEN right(c.outcome, 80) END \
+     FROM toolhost.calls c WHERE c.gone IS NULL";
 
 impl Shared {
     /// Returns a page of the calls that run or whose outcome is kept, newest first.

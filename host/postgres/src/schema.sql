@@ -53,6 +53,7 @@ CREATE TABLE toolhost.calls (
     -- The bytes that its outcome counts; 0 without an outcome.
     held bigint NOT NULL DEFAULT 0,
     arguments text,
+    -- While the call runs again: the outcome of its last run.
     outcome text,
     PRIMARY KEY (chat, call)
 );

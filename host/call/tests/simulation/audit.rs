@@ -41,7 +41,7 @@ impl Audit {
         let is_own = before.host == Some(host);
         let runs = before.call.state == CallState::Running;
         let Some(after) = after else {
-            if !runs || !is_own {
+            if !runs || !is_own || before.call.outcome.is_some() {
                 self.violation(key, &format!("host {host} removed it from {before:?}"));
             }
             return;
@@ -56,6 +56,8 @@ impl Audit {
                 self.taken_over += 1;
                 after.taken && !owner_has_lease
             }
+            // A call that runs again has run.
+            (CallState::Running, CallState::Tombstone) => is_own && before.call.outcome.is_none(),
             (CallState::Running, _) => is_own,
             // It may run again.
             (CallState::Unknown, CallState::Running) => {

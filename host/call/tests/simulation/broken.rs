@@ -43,6 +43,7 @@ noticed! {
     end_of_another: EndOfAnother, 1, "two callers have different outcomes";
     end_taken: EndTaken, 7, "an outcome follows an unknown one";
     interrupt_with_lease: InterruptWithLease, 1, "changed it from";
+    withdraw_resumed: WithdrawResumed, 1, "removed it from";
     withdraw_any: WithdrawAny, 26, "its effect happened 2 times";
-    withdraw_taken: WithdrawTaken, 25, "an outcome follows an unknown one";
+    withdraw_taken: WithdrawTaken, 25, "it has no record";
 }

@@ -42,6 +42,8 @@ pub(crate) enum Broken {
     EndTaken,
     /// `interrupt` takes calls of hosts that have their leases.
     InterruptWithLease,
+    /// `withdraw` does not ask whether the call runs again.
+    WithdrawResumed,
     /// `withdraw` does not ask which attempt it withdraws.
     WithdrawAny,
     /// `withdraw` does not ask whether the call was taken over.
@@ -151,7 +153,10 @@ impl Database {
     /// Returns a call as a host reads it.
     pub(crate) fn find(&self, host: HostId, key: &Key) -> Option<Row> {
         let mut row = self.rows.get(key)?.clone();
-        row.call.is_elsewhere = row.call.state == CallState::Running && row.host != Some(host);
+        let is_running = row.call.state == CallState::Running;
+        row.call.is_elsewhere = is_running && row.host != Some(host);
+        // While a call runs again, its row has the outcome of its last run.
+        row.call.outcome.take_if(|_| is_running);
         Some(row)
     }
 
@@ -179,8 +184,12 @@ impl Database {
             }
         });
         if is_new {
+            let outcome = known.and_then(|known| known.outcome.clone());
             let row = Row {
-                call: self.new_call(call, CallState::Running),
+                call: Call {
+                    outcome,
+                    ..self.new_call(call, CallState::Running)
+                },
                 host: Some(host),
                 taken: false,
                 attempt: asked.attempt,
@@ -293,7 +302,8 @@ impl Database {
         taken.map(|row| row.call).collect()
     }
 
-    /// Deletes the beginning of a call that did not run, or makes it a tombstone: if one of these attempts stored it, or any.
+    /// Deletes the beginning of a call that did not run, or makes it a tombstone: if one of these attempts stored it, or any. A call that was
+    /// to run again is of unknown outcome, as before.
     pub(crate) fn withdraw(&mut self, host: HostId, key: &Key, attempts: Option<&[Attempt]>) {
         let Some(row) = self.rows.get(key) else {
             return;
@@ -305,12 +315,20 @@ impl Database {
         if !is_own || !is_this || is_taken || !self.has_lease(host) {
             return;
         }
-        let stopped = row.call.cancelled.then(|| {
-            let mut row = row.clone();
-            row.call.state = CallState::Tombstone;
-            row.call.tools = Some([row.call.tool.clone()].into());
-            row
-        });
+        let is_resumed = row.call.outcome.is_some() && self.broken != Some(Broken::WithdrawResumed);
+        let mut row = row.clone();
+        let stopped = match &row.call {
+            _ if is_resumed => {
+                row.call.state = CallState::Unknown;
+                Some(row)
+            }
+            call if call.cancelled => {
+                row.call.state = CallState::Tombstone;
+                row.call.tools = Some([row.call.tool.clone()].into());
+                Some(row)
+            }
+            _ => None,
+        };
         self.write(host, key.clone(), stopped);
     }
 

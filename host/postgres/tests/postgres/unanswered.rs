@@ -8,12 +8,12 @@ use tokio::sync::watch;
 use tokio_postgres::Client;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_store::{Begun, CallState, Store};
+use toolhost_store::{Begun, CallState, EndedCall, Ending, Store};
 
 use crate::hosts::open;
 use crate::server;
 use crate::suite::begin;
-use crate::values::{call, cancellation};
+use crate::values::{call, cancellation, ended};
 
 /// A way to a server on which answers can be swallowed.
 struct Way {
@@ -102,9 +102,11 @@ async fn a_beginning_without_an_answer_leaves_no_call_behind() {
     }
 }
 
+/// Makes another host the one that runs a call.
+const MOVE: &str = "UPDATE toolhost.calls SET host = $1 WHERE call = $2";
+
 /// Stores that a call has begun at a host that does not know of it, as if the answer to its beginning was lost.
 async fn leave_unheard(client: &Client, (one, other): (&Postgres, &Postgres), id: &str) {
-    const MOVE: &str = "UPDATE toolhost.calls SET host = $1 WHERE call = $2";
     assert_eq!(begin(other, "c", id).await, Begun::New);
     let moved = client.execute(MOVE, &[&one.leases().host, &id]).await;
     assert_eq!(moved.unwrap(), 1);
@@ -213,4 +215,58 @@ async fn prepare_statements(store: &Postgres) {
     for number in 0..8 {
         crate::suite::run(store, "warm", &number.to_string()).await;
     }
+}
+
+/// A call that ran before is of unknown outcome again, and neither forgotten nor a tombstone: a signal that it sent is not sent again.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_call_that_was_to_run_again_is_what_it_was_before() {
+    let url = server::database();
+    let (one, other) = (open(&url).await, open(&url).await);
+    let client = server::connect(&url).await;
+    let unknown = EndedCall {
+        state: CallState::Unknown,
+        ..ended("c", "1")
+    };
+    let find = async || {
+        let found = other.call("c".parse().unwrap(), "1".parse().unwrap());
+        found.await.unwrap().unwrap()
+    };
+    other.end(unknown).await.unwrap();
+    let before = find().await;
+    let leave_unheard = async || {
+        let begun = other.resume(call("c", "1")).await.unwrap();
+        assert_eq!(begun, Begun::New);
+        let running = find().await;
+        assert_eq!((running.state, running.outcome), (CallState::Running, None));
+        let moved = client.execute(MOVE, &[&one.leases().host, &"1"]).await;
+        assert_eq!(moved.unwrap(), 1);
+    };
+    leave_unheard().await;
+    let withdrawn = one.withdraw("c".parse().unwrap(), "1".parse().unwrap());
+    withdrawn.await.unwrap();
+    let after = find().await;
+    assert_eq!(
+        (after.state, &after.outcome),
+        (CallState::Unknown, &before.outcome)
+    );
+    for host in [&one, &other] {
+        leave_unheard().await;
+        host.cancel(cancellation("c", "1", None)).await.unwrap();
+        assert_eq!(begin(&one, "c", "1").await, Begun::Cancelled);
+        let after = find().await;
+        assert_eq!(
+            (after.state, &after.outcome),
+            (CallState::Unknown, &before.outcome)
+        );
+        client
+            .batch_execute("UPDATE toolhost.calls SET cancelled = false")
+            .await
+            .unwrap();
+    }
+    // A repeat at its host runs it.
+    leave_unheard().await;
+    assert_eq!(one.resume(call("c", "1")).await.unwrap(), Begun::New);
+    assert_eq!(one.end(ended("c", "1")).await.unwrap(), Ending::Stored);
+    assert_eq!(find().await.state, CallState::Finished);
 }
