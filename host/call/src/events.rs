@@ -200,6 +200,11 @@ impl Events {
         }
     }
 
+    /// Returns how many readers from outside follow a chat.
+    pub fn readers(&self, chat: &ChatId) -> usize {
+        self.hub.lock().readers(chat)
+    }
+
     /// Returns whether readers from outside follow a chat, or did so [recently enough](Limits::kept) to come back.
     pub fn are_read(&self, chat: &ChatId) -> bool {
         self.hub.lock().are_read(chat)

@@ -243,6 +243,10 @@ impl Hub {
         self.chats.contains_key(chat)
     }
 
+    pub(super) fn readers(&self, chat: &ChatId) -> usize {
+        self.chats.get(chat).map_or(0, |buffer| buffer.readers)
+    }
+
     /// Returns whether a chat has readers, or had some recently.
     pub(super) fn are_read(&self, chat: &ChatId) -> bool {
         let is_recent = |left: Instant| left.elapsed() < self.limits.kept;

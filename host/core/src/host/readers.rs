@@ -18,6 +18,10 @@ use super::{Host, Inner};
 /// How often the store is told of all chats that are read.
 const SYNC_EVERY: Duration = Duration::from_secs(60);
 
+/// How many chats the store knows of this host at most. If one more is read, those without readers are dropped, and readers that come back
+/// hear that they may have missed events.
+const MOST: usize = 4096;
+
 /// The chats that are read at this host.
 #[derive(Debug, Default)]
 pub(super) struct Readers {
@@ -48,10 +52,14 @@ impl Readers {
     }
 
     /// Tells the store of a chat. If the store cannot be reached, or this host does not listen yet, [`keep_up`] does it later.
-    async fn add(&self, store: &dyn Store, chat: &ChatId) {
+    async fn add(&self, store: &dyn Store, events: &Events, chat: &ChatId) {
         let mut chats = self.chats.lock().await;
         if chats.contains_key(chat) {
             return;
+        }
+        if chats.len() >= MOST {
+            keep(&mut chats, events, |chat| events.readers(chat) > 0);
+            self.changed.notify_one();
         }
         let is_reachable = store
             .counts()
@@ -82,14 +90,7 @@ impl Readers {
     /// chat, or if this host was cut off.
     async fn sync(&self, store: &dyn Store, events: &Events) -> Result<(), StoreError> {
         let mut chats = self.chats.lock().await;
-        chats.retain(|chat, _| {
-            let are_read = events.are_read(chat);
-            if !are_read {
-                // For a reader that comes back even later.
-                events.cut_off(chat);
-            }
-            are_read
-        });
+        keep(&mut chats, events, |chat| events.are_read(chat));
         if self.was_cut_off.swap(false, Ordering::SeqCst) {
             chats.values_mut().for_each(|read| read.is_known = false);
         }
@@ -101,6 +102,17 @@ impl Readers {
         }
         Ok(())
     }
+}
+
+/// Drops the other chats. Readers of theirs that come back even later hear that they may have missed events.
+fn keep(chats: &mut HashMap<ChatId, Read>, events: &Events, are_kept: impl Fn(&ChatId) -> bool) {
+    chats.retain(|chat, _| {
+        let is_kept = are_kept(chat);
+        if !is_kept {
+            events.cut_off(chat);
+        }
+        is_kept
+    });
 }
 
 /// Tells the store which chats are read at this host, until the host is dropped.
@@ -201,7 +213,8 @@ impl Host {
         let listener = self.inner.events.read(chat, after)?;
         let store = self.inner.ledger.store();
         if store.is_shared() {
-            self.inner.readers.add(store, chat).await;
+            let events = &self.inner.events;
+            self.inner.readers.add(store, events, chat).await;
             let workspaces = &self.inner.workspaces;
             self.inner.readers.open_workspaces(workspaces).await;
         }
@@ -227,7 +240,7 @@ mod tests {
         let events = Events::new(Limits::default());
         let readers = Readers::default();
         let mut listener = events.read(&chat, None).unwrap();
-        readers.add(&store, &chat).await;
+        readers.add(&store, &events, &chat).await;
         // The store did not know that the chat is read.
         readers.sync(&store, &events).await.unwrap();
         assert_eq!(hears(&mut listener).await, Event::Reset(Reset::CutOff));
@@ -256,5 +269,23 @@ mod tests {
         let mut listener = events.read(&chat, Some(Ok(after))).unwrap();
         assert_eq!(hears(&mut listener).await, Event::ChatEnded);
         assert_eq!(hears(&mut listener).await, Event::Reset(Reset::CutOff));
+    }
+
+    #[tokio::test]
+    async fn a_client_that_reads_many_chats_fills_nothing() {
+        let store = Sqlite::in_memory().unwrap();
+        let (events, readers) = (Events::default(), Readers::default());
+        let listener = events.read(&"stays".parse().unwrap(), None).unwrap();
+        readers
+            .add(&store, &events, &"stays".parse().unwrap())
+            .await;
+        for number in 0..3 * MOST {
+            let chat = format!("chat-{number}").parse().unwrap();
+            drop(events.read(&chat, None).unwrap());
+            readers.add(&store, &events, &chat).await;
+        }
+        let chats = readers.chats.lock().await;
+        assert!(chats.len() <= MOST && chats.contains_key(&"stays".parse().unwrap()));
+        drop(listener);
     }
 }
