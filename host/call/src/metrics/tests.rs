@@ -90,6 +90,7 @@ fn names_and_labels_are_as_documented() {
         .http_request_began(Some("/v1/tools"), "GET")
         .answered(200);
     drop(metrics.http_request_began(None, "BREW"));
+    metrics.request_forwarded("answered");
     metrics.call_ended("finished", Duration::from_secs(1), Duration::ZERO);
     metrics.call_refused("busy");
     let one = Arc::new(1);
