@@ -1,10 +1,15 @@
 //! Limits and time-outs of requests, and what is left of them when nobody waits any more.
 
+use std::convert::Infallible;
+use std::io::{Read as _, Write as _};
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt, Empty, Full};
+use futures_util::stream;
+use http_body_util::{BodyExt, Empty, Full, StreamBody};
 use hyper::Request;
+use hyper::body::Frame;
 use toolhost_plugin::outgoing::{Quota, SendError, Session, Timeouts};
 
 use super::support::{Names, QUOTA, Script, Seen, Server, fetch, response, session};
@@ -197,6 +202,45 @@ async fn more_requests_than_may_run_at_once_wait() {
     assert!(futures_util::poll!(&mut second).is_pending());
     drop(first);
     assert_eq!(second.await.unwrap().0.status(), 200);
+}
+
+/// A server may refuse a request before it has read it, and close.
+#[tokio::test]
+async fn a_response_that_comes_before_the_request_is_whole_is_read() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let (session, _) = session(std::slice::from_ref(&address), &Names::new(&[]), QUOTA);
+    let has_head = Arc::new(Barrier::new(2));
+    let server = std::thread::spawn({
+        let has_head = Arc::clone(&has_head);
+        move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.extend(byte);
+            }
+            has_head.wait();
+            stream.write_all(&response("413 No", "hello")).unwrap();
+            stream.shutdown(std::net::Shutdown::Write).unwrap();
+            stream
+        }
+    });
+    let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+    let request = Request::post(address + "/").body(body).unwrap();
+    let mut sending = Box::pin(session.send(request, Timeouts::default()));
+    let waiting = tokio::task::spawn_blocking(move || _ = has_head.wait());
+    while !waiting.is_finished() {
+        assert!(futures_util::poll!(&mut sending).is_pending());
+        tokio::task::yield_now().await;
+    }
+    // The whole response, and the end of the connection, are there before the client looks again.
+    let _stream = server.join().unwrap();
+    let (response, connection) = sending.await.unwrap();
+    assert_eq!(response.status(), 413);
+    let (body, ()) = tokio::join!(response.into_body().collect(), connection);
+    assert_eq!(body.unwrap().to_bytes(), "hello");
 }
 
 #[tokio::test]

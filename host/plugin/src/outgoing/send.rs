@@ -188,10 +188,14 @@ impl Session {
                 biased;
                 response = &mut response => response,
                 ended = &mut connection => {
-                    ended?;
                     connection = Box::pin(std::future::ready(Ok(())));
-                    // The connection has ended: the response is here now or will never come.
-                    response.await
+                    // The connection has ended: the response is here now or will never come. That the server closed before it had the
+                    // whole request is no error if it has answered.
+                    match (response.as_mut().now_or_never(), ended) {
+                        (Some(Ok(response)), _) => Ok(response),
+                        (_, Err(error)) | (Some(Err(error)), Ok(())) => Err(error),
+                        (None, Ok(())) => response.await,
+                    }
                 }
             }
         };
