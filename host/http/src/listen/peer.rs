@@ -129,6 +129,30 @@ mod tests {
         }
     }
 
+    /// Commands of other hosts may have any number of descriptors.
+    #[test]
+    fn a_process_below_a_spawner_is_not_searched() {
+        let directory = tempfile::tempdir().unwrap();
+        let (client, _server, [peer, own]) = connect("127.0.0.1:0");
+        let inode = diag::find(peer, own).unwrap().unwrap().inode;
+        for (name, is_found) in [("sleep", true), (SPAWNER, false)] {
+            let program = directory.path().join(name);
+            std::fs::copy("/bin/sleep", &program).unwrap();
+            let stdin = std::os::fd::OwnedFd::from(client.try_clone().unwrap());
+            #[expect(clippy::disallowed_methods, reason = "no command of a tool")]
+            let mut command = std::process::Command::new(program);
+            let mut child = command.arg("1000").stdin(stdin).spawn().unwrap();
+            let pid = child.id().cast_signed();
+            let mut search = Search::new(inode);
+            // This process has it as well.
+            search.pass_over(std::process::id().cast_signed());
+            let found = search.elsewhere();
+            child.kill().unwrap();
+            child.wait().unwrap();
+            assert_eq!(found == Found::Held(pid), is_found, "{name}: {found:?}");
+        }
+    }
+
     #[test]
     fn a_client_on_another_machine_has_no_socket_here() {
         let (client, server) = ("192.0.2.1:4000", "192.0.2.2:4001");

@@ -44,6 +44,12 @@ impl Search {
         }
     }
 
+    /// Leaves a process out.
+    #[cfg(test)]
+    pub(super) fn pass_over(&mut self, pid: i32) {
+        self.seen.insert(pid);
+    }
+
     /// Searches these processes and all their descendants.
     pub(super) fn below(&mut self, roots: &[i32]) -> Found {
         for _ in 0..MOST_LOOKS {
@@ -62,12 +68,23 @@ impl Search {
         self.found_none()
     }
 
-    /// Searches all other processes that this process can see, with as many descriptors as before: a command that has many must not
-    /// keep the host from finding its clients.
+    /// Searches all other processes that this process can see, but for the commands of other hosts, with as many descriptors as before: a
+    /// command that has many must not keep the host from finding its clients.
     pub(super) fn elsewhere(&mut self) -> Found {
         self.left = MOST_DESCRIPTORS;
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let mut pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let pids: Vec<i32> = pids.collect();
+        let is_above = |pid: i32| {
+            proc::name(pid).is_some_and(|name| super::ABOVE_COMMANDS.contains(&name.as_str()))
+        };
+        let mut commands: Vec<_> = pids.iter().copied().filter(|pid| is_above(*pid)).collect();
+        while let Some(pid) = commands.pop() {
+            if self.seen.insert(pid) {
+                commands.extend(proc::children(pid));
+            }
+        }
+        let mut pids = pids.into_iter();
         match pids.find(|pid| !self.seen.contains(pid) && self.holds(*pid)) {
             Some(pid) => Found::Held(pid),
             None => self.found_none(),
