@@ -11,7 +11,7 @@ use toolhost_store::{
 use uuid::Uuid;
 
 use crate::call_row::{CallRow, select_calls, to_time};
-use crate::cancel::{RESTORE, STOP};
+use crate::cancel::STOP_UNHEARD;
 use crate::database::{Values, run};
 use crate::error::Fault;
 use crate::lease::with_lease;
@@ -134,7 +134,7 @@ impl Shared {
                 // It was cancelled at another host.
                 CallState::Running if known.call.cancelled && self.is_unheard(&known) => {
                     let values: &Values<'_> = &[&chat, &id, &host, &None::<Vec<Uuid>>];
-                    for statement in [STOP, RESTORE] {
+                    for statement in STOP_UNHEARD {
                         connection.execute(statement, values).await?;
                     }
                     continue;

@@ -13,17 +13,37 @@ use crate::error::Fault;
 use crate::lease::require_lease;
 use crate::listen::{CHANNEL, Message};
 
-/// Makes a tombstone of a call that began at a host, was cancelled and did not run: it is not to run later either. The last argument is
-/// the attempts of which one has to have stored its beginning; `NULL`: any.
-pub(crate) const STOP: &str = "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL \
-     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND cancelled AND outcome IS NULL \
-     AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+/// A statement for the row of a call, `$1` and `$2`, that began at the host `$3` and was not taken over. `$4` are the attempts of which one
+/// has to have stored its beginning; `NULL`: any.
+macro_rules! undo {
+    ($change:literal, $condition:literal) => {
+        concat!(
+            $change,
+            " WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND ",
+            $condition,
+            " AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))"
+        )
+    };
+}
+
+/// Forgets a call that did not run.
+const FORGET: &str = undo!(
+    "DELETE FROM toolhost.calls",
+    "NOT cancelled AND outcome IS NULL"
+);
+
+/// Makes a tombstone of a call that was cancelled and did not run: it is not to run later either.
+const STOP: &str = undo!(
+    "UPDATE toolhost.calls SET state = 5, tools = ARRAY[tool], gone = clock_timestamp(), arguments = NULL",
+    "cancelled AND outcome IS NULL"
+);
 
 /// Makes a call that was to run again what it was before: a call of unknown outcome. It did run once, so it must neither be forgotten nor
-/// become a tombstone. The arguments are those of [`STOP`].
-pub(crate) const RESTORE: &str = "UPDATE toolhost.calls SET state = 4 \
-     WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken AND outcome IS NOT NULL \
-     AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
+/// become a tombstone.
+const RESTORE: &str = undo!("UPDATE toolhost.calls SET state = 4", "outcome IS NOT NULL");
+
+/// The statements for a call that was cancelled before this host heard of its beginning. The row meets the condition of one of them.
+pub(crate) const STOP_UNHEARD: [&str; 2] = [STOP, RESTORE];
 
 impl Shared {
     /// Cancels a call. The host that runs it hears of that.
@@ -50,8 +70,6 @@ impl Shared {
         call: &CallId,
         attempts: Option<Vec<Uuid>>,
     ) -> Result<(), Fault> {
-        const FORGET: &str = "DELETE FROM toolhost.calls WHERE chat = $1 AND call = $2 AND state = 0 AND host = $3 AND NOT taken \
-             AND NOT cancelled AND outcome IS NULL AND toolhost.has_lease($3) AND ($4::uuid[] IS NULL OR attempt = ANY($4))";
         let host = self.lease.host();
         self.running.lock().remove(&(chat.clone(), call.clone()));
         transact!(self.database, transaction => {
@@ -85,7 +103,7 @@ impl Shared {
                     // A repeat here would run it, unless its cancellation says otherwise.
                     let none = None::<Vec<Uuid>>;
                     let values: &Values<'_> = &[&chat.as_str(), &call.as_str(), &host, &none];
-                    for statement in [STOP, RESTORE] {
+                    for statement in STOP_UNHEARD {
                         transaction.execute(statement, values).await?;
                     }
                 }

@@ -1,7 +1,7 @@
 //! The chats whose events clients read at this host, and the events that the other hosts tell it.
 //!
-//! A statement that begins or ends a call, or ends a chat, notifies only if another host reads the events of the chat. So calls of chats that
-//! nobody reads cost no notification.
+//! A statement that begins or ends a call, or ends a chat, notifies only if another host reads the events of the chat. So calls of chats
+//! without readers cost no notification.
 
 use toolhost_state::id::ChatId;
 use toolhost_store::ChatEvent;
