@@ -32,9 +32,7 @@ impl Metrics {
             status: "left",
         }
     }
-}
 
-impl Metrics {
     /// Counts a request that was sent on to another host: whether that answered, or the code of the problem.
     pub fn request_forwarded(&self, answer: &'static str) {
         let labels = vec![("answer", Arc::from(answer))];
