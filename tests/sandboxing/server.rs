@@ -1,185 +1,125 @@
-//! Commands as clients of the server that runs them, over TCP and with a valid token.
+//! The server and the programs of its machine: a token is a right, whichever process sends it, and no command finds one.
 
-use reqwest::Method;
-use serde_json::{Value, json};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+use nix::sys::signal::Signal;
+use serde_json::json;
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, OFF, PLAIN, Site};
-use crate::harness::TOKEN;
-
-const READ_ONLY: &[&str] = &["--sandbox=read-only"];
+use crate::harness::{TOKEN, until};
 
 /// A user of no other test.
 const USER: u32 = 64_334;
 
-/// Asks the server in the way that the first argument names, and prints the status of its answer.
-const ASK: &str = r#"
-import array, ctypes, os, socket, sys, threading
-way, port, token = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-libc = ctypes.CDLL(None, use_errno=True)
-question = f"GET /healthz HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\nconnection: close\r\n\r\n".encode()
+/// A command that does not show its descriptors, has many, and has some on their way to another process.
+const HOARD: &str =
+    "exec python3 -c 'import ctypes, os, socket, time; ctypes.CDLL(None).prctl(4, 0)
+ends = socket.socketpair(); socket.send_fds(ends[0], [b\"x\"], [0])
+for _ in range(300): os.dup(0)
+open(\"full\", \"w\").write(\"full\\n\")
+time.sleep(1000)'";
 
-def ask():
-    if way == "own-files":
-        libc.unshare(0x400)
-    client = socket.socket(socket.AF_INET6 if way == "mapped" else socket.AF_INET)
-    if way == "device":
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"lo")
-    client.connect(("::ffff:127.0.0.1" if way == "mapped" else "127.0.0.1", port))
-    client.sendall(question)
-    if way == "in-flight":
-        own = f"{client.getsockname()[1]:04X}"
-        ends = socket.socketpair()
-        socket.send_fds(ends[0], [b"x"], [client.fileno()])
-        client.close()
-        def answered():
-            rows = [line.split() for line in open("/proc/net/tcp")][1:]
-            return any(row[1].endswith(":" + own) and not row[4].endswith(":00000000") for row in rows)
-        while not answered():
-            pass
-        client = socket.socket(fileno=socket.recv_fds(ends[1], 1, 1)[1][0])
-    return client.makefile().readline().split()[1]
-
-if way == "hidden":
-    libc.prctl(4, 0)
-if way in ("leaderless", "own-files"):
-    def work():
-        print(ask(), flush=True)
-        os._exit(0)
-    threading.Thread(target=work).start()
-    if way == "leaderless":
-        libc.syscall(60, 0)
-else:
-    print(ask())
-"#;
-
-/// Scripts that print the status that the server at `@PORT` answers.
-const WAYS: &[&str] = &[
-    "curl -s -o /dev/null -w '%{http_code}' -H 'authorization: Bearer @TOKEN' http://127.0.0.1:@PORT/healthz",
-    "setsid -w curl -s -o /dev/null -w '%{http_code}' http://localhost:@PORT/healthz",
-    "bash -c 'exec 3<>/dev/tcp/127.0.0.1/@PORT; printf \"GET /healthz HTTP/1.1\\r\\nhost: localhost\\r\\nconnection: close\\r\\n\\r\\n\" >&3; \
-     read -r version status rest <&3; echo $status'",
-    "python3 ask.py plain @PORT @TOKEN",
-    "python3 ask.py device @PORT @TOKEN",
-    "python3 ask.py in-flight @PORT @TOKEN",
-    "python3 ask.py leaderless @PORT @TOKEN",
-    "python3 ask.py own-files @PORT @TOKEN",
-    "python3 ask.py hidden @PORT @TOKEN",
-];
-
-fn ground(owner: Option<u32>) -> Ground {
-    let ground = Ground::of(owner);
-    ground.write("work/ask.py", ASK);
-    ground
-}
-
-/// Replaces the port and the token in a script.
-fn at(site: &Site, script: &str) -> String {
-    let (_, port) = site.serving.url.rsplit_once(':').unwrap();
-    script.replace("@PORT", port).replace("@TOKEN", TOKEN)
-}
-
-/// A command that does not show its descriptors, and has some on their way to another process.
-const SECRETIVE: &str = "exec python3 -c 'import ctypes, socket, time; ctypes.CDLL(None).prctl(4, 0); \
-    ends = socket.socketpair(); socket.send_fds(ends[0], [b\"x\"], [0]); time.sleep(1000)'";
-
-/// Asserts that no way leads to the server, and that a client beside commands is served.
-async fn refuses(site: &Site) {
-    let arguments = json!({ "command": SECRETIVE, "run_in_background": true });
-    let (status, body) = site.put("other", "execute", arguments).await;
-    assert_eq!(status, 200, "{body}");
-    for way in WAYS {
-        assert_eq!(site.works(&at(site, way)).await, "403", "{way}");
-        // A client of its own has a connection of its own.
-        let url = format!("{}/healthz", site.serving.url);
-        let answer = crate::harness::client().get(url).send().await;
-        assert_eq!(answer.unwrap().status(), 200, "beside {way}");
+/// Asserts that the programs of the user are served beside a command that hoards descriptors.
+async fn serves_own_programs(site: Site) {
+    site.start_in("other", HOARD).await;
+    site.file("full").await;
+    for arguments in [
+        &["call", "process_list", "--chat", "support-42"][..],
+        &["ps"],
+        &["chats"],
+    ] {
+        let mut command = site.ground.client();
+        command.env("TOOLHOST_TOKEN", TOKEN).args(arguments);
+        let output = command.args(["--server", &site.serving.url]).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {output:?}");
     }
 }
 
-#[needs(program = "python3", program = "curl", program = "bash")]
-#[tokio::test]
-async fn no_command_is_a_client_of_its_server() {
-    for flags in [OFF, PLAIN, DEFAULT, READ_ONLY] {
-        refuses(&ground(None).serve(flags)).await;
-    }
-    let site = Site::new(DEFAULT);
-    let script = at(&site, "curl -s http://127.0.0.1:@PORT/v1/tools");
-    let told = site.works(&script).await;
-    assert!(told.contains("urn:toolhost:problem:command"), "{told}");
-}
-
-#[needs(root, program = "python3", program = "curl", program = "bash")]
-#[tokio::test]
-async fn no_command_of_an_ordinary_user_is_a_client_of_its_server() {
-    for flags in [OFF, PLAIN, DEFAULT] {
-        refuses(&ground(Some(USER)).serve(flags)).await;
-    }
-}
-
-/// The host does not look at that many, and finds its client nevertheless.
-#[needs(program = "python3", program = "curl")]
-#[tokio::test]
-async fn a_command_with_many_open_files_keeps_no_client_away() {
-    let site = ground(None).serve(PLAIN);
-    let hoard = "exec python3 -c 'import os\n\
-        for number in range(100):\n\
-        \x20   if os.fork() == 0: break\n\
-        for _ in range(600): os.dup(0)\n\
-        open(f\"full{number}\", \"w\").write(\"full\\n\")\n\
-        import time; time.sleep(1000)'";
-    site.start_in("other", hoard).await;
-    for number in 0..100 {
-        site.file(&format!("full{number}")).await;
-    }
-    let url = format!("{}/healthz", site.serving.url);
-    let answer = crate::harness::client().get(url).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
-    let script = "curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:@PORT/healthz";
-    assert_eq!(site.works(&at(&site, script)).await, "403");
-}
-
-/// A server that sees clients of IPv4 with mapped addresses.
 #[needs(program = "python3")]
 #[tokio::test]
-async fn mapped_addresses_are_those_of_commands_as_well() {
-    let ground = ground(None);
-    let mut command = ground.command("serve", PLAIN);
-    command.env("TOOLHOST_TOKEN", TOKEN);
-    let mut site = ground.serve_command_at(command, "[::]:0");
-    // The address of all zeros is no name of a server.
-    site.serving.url = site.serving.url.replace("[::]", "[::1]");
-    for way in ["plain", "mapped"] {
-        let script = format!("python3 ask.py {way} @PORT @TOKEN");
-        assert_eq!(site.works(&at(&site, &script)).await, "403", "{way}");
+async fn own_programs_are_served() {
+    for flags in [OFF, PLAIN, DEFAULT] {
+        serves_own_programs(Site::new(flags)).await;
     }
 }
 
-/// One host is a client of another like any other program.
-#[needs(program = "curl")]
+#[needs(root, program = "python3")]
 #[tokio::test]
-async fn a_command_is_a_client_of_another_host() {
-    let (site, other) = (Site::new(PLAIN), Site::new(PLAIN));
-    let script = at(&other, "curl -sf http://127.0.0.1:@PORT/healthz");
-    site.works(&script).await;
+async fn own_programs_of_an_ordinary_user_are_served() {
+    for flags in [OFF, PLAIN, DEFAULT] {
+        serves_own_programs(Ground::of(Some(USER)).serve(flags)).await;
+    }
 }
 
 #[needs(program = "curl")]
 #[tokio::test]
-async fn no_command_is_a_client_of_its_agent() {
-    for flags in [OFF, PLAIN, DEFAULT, READ_ONLY] {
+async fn a_command_needs_a_token_like_every_client() {
+    let site = Site::new(DEFAULT);
+    let url = format!("{}/v1/tools", site.serving.url);
+    let ask = "curl -s -o /dev/null -w '%{http_code}'";
+    assert_eq!(site.works(&format!("{ask} {url}")).await, "401");
+    let right = format!("{ask} -H 'authorization: Bearer {TOKEN}' {url}");
+    assert_eq!(site.works(&right).await, "200");
+}
+
+#[tokio::test]
+async fn no_command_finds_the_token_of_its_server() {
+    // The environments and arguments of all processes, and the files that can have a token.
+    let look = "cat /proc/*/environ /proc/*/cmdline @HOME/.config/toolhost/* @STATE/* @DATA/keys/* 2>/dev/null | \
+        tr '\0' '\n'; env; true";
+    for (flags, is_in_file) in [
+        (PLAIN, true),
+        (DEFAULT, true),
+        (PLAIN, false),
+        (DEFAULT, false),
+    ] {
         let ground = Ground::new();
-        let mut command = ground.command("agent", flags);
-        command.env("TOOLHOST_TOKEN", TOKEN);
+        let mut command = ground.command("serve", flags);
+        if is_in_file {
+            ground.write("data/keys/key", TOKEN);
+            let file = ground.path("data/keys/key");
+            std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+            command.arg("--token-file").arg(&file);
+        } else {
+            command.env("TOOLHOST_TOKEN", TOKEN);
+        }
         let site = ground.serve_command(command);
-        let ask = "curl -s -o /dev/null -w '%{http_code}' -H 'authorization: Bearer @TOKEN' http://127.0.0.1:@PORT/healthz";
-        let request = site.request(Method::POST, "/api/v0/processes/start");
-        let request = request.json(&json!({ "command": at(&site, ask) }));
-        let started: Value = request.send().await.unwrap().json().await.unwrap();
-        let id = started["id"].as_str().expect("it starts");
-        let path = format!("/api/v0/processes/{id}/output?wait=true");
-        let output = site.request(Method::GET, &path).send().await.unwrap();
-        let output: Value = output.json().await.unwrap();
-        assert_eq!(output["output"], "403", "{flags:?}");
+        let found = site.works(look).await;
+        assert!(!found.contains(TOKEN), "{flags:?}, {is_in_file}: {found}");
+    }
+}
+
+/// A command that outlives its server is no client of the next one at the private socket either.
+#[needs(program = "curl")]
+#[tokio::test]
+async fn a_kept_command_needs_a_token_at_the_private_socket() {
+    // Each line of the file is an answer of a server that listens.
+    let ask = "while sleep 0.05; do curl -sf -o /dev/null --unix-socket @STATE/toolhost.sock http://localhost/healthz && \\
+        curl -s -o /dev/null -w '%{http_code}\\n' --unix-socket @STATE/toolhost.sock http://localhost/v1/tools >> answers; done";
+    for flags in [OFF, PLAIN] {
+        let flags = [flags, &["--keep"]].concat();
+        let mut site = Site::new(&flags);
+        let arguments = json!({ "command": site.text(ask), "run_in_background": true });
+        let (status, body) = site.put("a", "execute", arguments).await;
+        assert_eq!(status, 200, "{body}");
+        let answers = async |path: &std::path::Path, what: &str| {
+            let answers = until(what, || {
+                let text = std::fs::read_to_string(path).unwrap_or_default();
+                (text.lines().count() > 2).then_some(text)
+            });
+            let answers = answers.await;
+            assert!(answers.lines().all(|line| line == "401"), "{answers}");
+            std::fs::write(path, "").unwrap();
+        };
+        let path = site.path("work/answers");
+        answers(&path, "the command asks").await;
+        for signal in [Signal::SIGKILL, Signal::SIGTERM] {
+            let ground = site.end(signal);
+            site = ground.serve(&flags);
+            answers(&path, "the kept command asks").await;
+        }
     }
 }

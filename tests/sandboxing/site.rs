@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolhost_core::CallId;
 
-use crate::harness::serving::{Serving, with_state};
+use crate::harness::serving::{Serving, client, with_state};
 use crate::harness::{TOKEN, copy_for_others, file, with_code};
 
 /// The flags of a server without a sandbox.
@@ -92,15 +92,8 @@ impl Ground {
 
     /// The same with another workspace.
     pub(super) fn command_in(&self, workspace: &str, name: &str, flags: &[&str]) -> Command {
-        let mut command = with_state(&self.path(workspace), &self.path("state"));
-        if let Some(owner) = self.owner {
-            let arguments = command.get_args().map(ToOwned::to_owned);
-            let mut other = Command::new(self.path("toolhost"));
-            other.args(arguments).env_clear().current_dir("/");
-            other.env("PATH", "/usr/local/bin:/usr/bin:/bin");
-            command = other;
-            command.uid(owner).gid(owner);
-        }
+        let command = with_state(&self.path(workspace), &self.path("state"));
+        let mut command = self.as_owner(command);
         command.env_remove("TOOLHOST_SANDBOX_NO_NAMESPACES");
         command.env_remove("XDG_CACHE_HOME");
         command.env("HOME", self.path("home")).arg(name);
@@ -114,6 +107,23 @@ impl Ground {
             }
         }
         command
+    }
+
+    /// Returns the program as a client, which has no workspace, run by the user of the server.
+    pub(super) fn client(&self) -> Command {
+        self.as_owner(client())
+    }
+
+    /// Returns a command line of the program that the user of the server runs.
+    fn as_owner(&self, command: Command) -> Command {
+        let Some(owner) = self.owner else {
+            return command;
+        };
+        let mut other = Command::new(self.path("toolhost"));
+        other.args(command.get_args()).env_clear().current_dir("/");
+        other.env("PATH", "/usr/local/bin:/usr/bin:/bin");
+        other.uid(owner).gid(owner);
+        other
     }
 
     pub(super) fn serve(self, flags: &[&str]) -> Site {

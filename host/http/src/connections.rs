@@ -19,7 +19,6 @@ use super::accept_errors::AcceptErrors;
 use super::access::Peer;
 use super::headers::HEADER_BYTES;
 use super::listen::{Incoming, Listener, Listeners};
-use super::problem::{Kind, Problem};
 use super::slots::{Client, ConnectionSlot, ConnectionSlots};
 use super::stream::{Raw, Sent, Watched};
 use crate::guarded_body::Holding;
@@ -163,20 +162,14 @@ impl Connection {
     }
 
     async fn serve(self, incoming: Incoming) -> Result<(), String> {
-        let router = if incoming.is_of_command().await {
-            tracing::debug!("a connection of a command is refused");
-            Router::new().fallback(refuse)
-        } else {
-            self.router
-        };
         let Incoming {
             stream,
             local,
             channel,
             tls,
-            ends,
+            client: address,
         } = incoming;
-        let peer = ends.map(|[client, _]| Peer(client.ip()));
+        let peer = address.map(Peer);
         let client = Arc::clone(&self.client);
         let watched = Watched::new(stream, Arc::clone(&client), self.patience.write);
         let stream: Raw = match tls {
@@ -191,7 +184,7 @@ impl Connection {
                 Box::new(accepted.map_err(|error| format!("TLS: {error}"))?)
             }
         };
-        let stopping = self.stopping;
+        let (router, stopping) = (self.router, self.stopping);
         let service = hyper::service::service_fn(
             move |mut request: hyper::Request<hyper::body::Incoming>| {
                 // A connection that is being closed runs no more requests. The client finds it closed, and retries.
@@ -233,12 +226,6 @@ impl Connection {
         };
         ended.map_err(|error| error.to_string())
     }
-}
-
-/// Answers each request of a command of this host.
-async fn refuse() -> Problem {
-    let detail = "commands of tools may not use the server that runs them, even with a token";
-    Problem::new(Kind::COMMAND, detail)
 }
 
 /// Returns the most connections that the server takes. Half of the file descriptors are left to processes and files.

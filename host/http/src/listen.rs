@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use socket2::SockRef;
-use tokio::net::unix::UCred;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use super::access::{Channel, LocalAddress, Principal};
@@ -89,8 +88,8 @@ pub(super) struct Incoming {
     pub(super) channel: Option<Channel>,
     /// The TLS configuration, if the connection must begin with a handshake.
     pub(super) tls: Option<Arc<ServerConfig>>,
-    /// The addresses of the client and of the server of a TCP connection.
-    pub(super) ends: Option<[SocketAddr; 2]>,
+    /// The address of the client of a TCP connection.
+    pub(super) client: Option<IpAddr>,
 }
 
 impl Listener {
@@ -214,7 +213,7 @@ impl Incoming {
         let server = stream.local_addr()?;
         Ok(Self {
             local: Some(LocalAddress(server)),
-            ends: Some([client, server]),
+            client: Some(client.ip()),
             channel: tls.map(|_| Channel::Tls),
             tls: tls.map(Tls::current),
             stream: boxed(stream),
@@ -222,33 +221,15 @@ impl Incoming {
     }
 
     fn unix(stream: UnixStream, is_private: bool) -> Self {
-        let own = nix::unistd::geteuid().as_raw();
-        // A peer whose credentials cannot be read needs a token, and so does a command.
-        let is_known = |peer: UCred| {
-            let is_user = peer.uid() == own || peer.uid() == 0;
-            is_user && peer.pid().is_some_and(peer::is_no_command)
-        };
-        let is_local = is_private && stream.peer_cred().is_ok_and(is_known);
+        // A command needs a token, and so does a peer whose credentials cannot be read.
+        let is_local = is_private && peer::is_own_program(&stream);
         let local = is_local.then(|| Principal::unbounded("local"));
         Self {
             local: None,
             channel: Some(Channel::Unix(local)),
             tls: None,
             stream: boxed(stream),
-            // At its socket, the server asks for a token instead.
-            ends: None,
-        }
-    }
-
-    /// Returns whether the client must be refused, because it is a command of this host. See [`peer::may_be_command`].
-    pub(super) fn is_of_command(&self) -> impl Future<Output = bool> + Send + use<> {
-        let ends = self.ends;
-        async move {
-            let Some([client, server]) = ends else {
-                return false;
-            };
-            let check = move || peer::may_be_command(client, server);
-            tokio::task::spawn_blocking(check).await.unwrap_or(true)
+            client: None,
         }
     }
 }

@@ -54,8 +54,6 @@ kinds! {
         "pages of \"http://evil.example\" may not use this server; `--allow-origin` lets them";
     CONSOLE_HEADER = 403, "console_header", "A request with the cookie of the console needs its header",
         "a request with the cookie of the console needs the header `Toolhost-Console: 1`";
-    COMMAND = 403, "command", "Commands of tools may not use the server",
-        "commands of tools may not use the server that runs them, even with a token";
     NOT_FOUND = 404, "not_found", "There is nothing at this address",
         "there is nothing at /v1/nothing";
     UNKNOWN_TOOL = 404, "unknown_tool", "There is no such tool",
