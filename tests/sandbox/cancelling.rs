@@ -105,7 +105,10 @@ impl Bench {
             nested: None,
         };
         let request = Arc::new(request("chat", "t", arguments));
-        async move { plugin.call(admitted, "t", request, context).await }
+        async move {
+            let ran = plugin.call(admitted, "t", request, context).await;
+            ran.expect("the machine has room")
+        }
     }
 
     /// Calls one of the plugins and gives the call up at some moment.

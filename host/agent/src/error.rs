@@ -149,7 +149,9 @@ impl ApiError {
             }
             Error::KeyReused(key) => Self::other_request(&key),
             // No `Retry-After`: capacity is free when a process ends, and that time is unknown.
-            Error::Limit(_) => Self::new(StatusCode::TOO_MANY_REQUESTS, message).detail(text),
+            Error::Limit(_) | Error::Busy(_) => {
+                Self::new(StatusCode::TOO_MANY_REQUESTS, message).detail(text)
+            }
             Error::Closed => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail("manager is closed")
             }

@@ -106,7 +106,10 @@ impl CallRecorder {
     /// Counts why a guest gave no answer, and writes the one record of it to the log.
     pub(super) fn failed(&mut self, failure: &Failure, limits: &Limits) {
         count(&self.trail, failure);
-        let is_fault = !matches!(failure, Failure::Cancelled | Failure::Crowded);
+        let is_fault = !matches!(
+            failure,
+            Failure::Cancelled | Failure::Crowded | Failure::TurnedAway(_)
+        );
         if let Some(usage) = self.usage.as_ref().filter(|_| is_fault) {
             let cause = Cause::of(failure, &self.trail.plugin, limits, &usage.evidence);
             usage.evidence.record(&cause);
@@ -133,6 +136,11 @@ impl CallRecorder {
             outcome(result)
         };
         self.write(outcome, processes)
+    }
+
+    /// Records that the call was turned away before it had any effect.
+    pub(super) fn turned_away(mut self) {
+        self.write("turned_away", &[]);
     }
 
     fn write(&mut self, outcome: &'static str, processes: &[String]) -> Used {
@@ -169,7 +177,7 @@ pub(super) fn count(trail: &Trail, failure: &Failure) {
         Failure::Limit(reached) => trail.limit(reached.kind),
         Failure::Crowded => trail.limit(LimitKind::CallsInAll),
         Failure::Trap(_) => trail.metrics.trap(&trail.plugin),
-        Failure::Cancelled | Failure::Unfit(_) | Failure::Broken(_) => {}
+        Failure::Cancelled | Failure::TurnedAway(_) | Failure::Unfit(_) | Failure::Broken(_) => {}
     }
 }
 

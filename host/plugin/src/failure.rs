@@ -7,6 +7,7 @@ use super::limiter::Limiter;
 use super::limits::{Limits, WASM_STACK};
 use super::meter::GuestTimeExceeded;
 use super::reached::Reached;
+use crate::capability::TurnedAway;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{ErrorKind, ToolError};
 
@@ -19,6 +20,9 @@ pub(super) enum Failure {
     /// The call was cancelled, and the guest did not reply in time.
     #[error("the call was cancelled")]
     Cancelled,
+    /// The machine is short of something that the call needed before it had any effect.
+    #[error("{0}")]
+    TurnedAway(String),
     /// The host has no room for another instance.
     #[error("the host has no room for another call now; try again later")]
     Crowded,
@@ -39,6 +43,15 @@ pub(super) enum Failure {
 pub(super) struct Instantiating;
 
 impl Failure {
+    /// Returns whether the host or its machine was short of something. Then a call without effects runs later.
+    pub(super) fn is_shortage(&self) -> bool {
+        match self {
+            Self::TurnedAway(_) | Self::Crowded => true,
+            Self::Limit(reached) => reached.kind == LimitKind::MemoryInAll,
+            Self::Cancelled | Self::Unfit(_) | Self::Trap(_) | Self::Broken(_) => false,
+        }
+    }
+
     /// Classifies an error of wasmtime.
     ///
     /// A guest that is refused memory mostly traps at another place soon after, so a refusal explains every trap.
@@ -52,6 +65,9 @@ impl Failure {
             let mut causes = error.chain();
             causes.any(|cause| cause.to_string().contains(text))
         };
+        if let Some(TurnedAway(reason)) = error.downcast_ref() {
+            return Self::TurnedAway(reason.clone());
+        }
         if let Some(exceeded) = error.downcast_ref::<GuestTimeExceeded>() {
             return Self::Limit(Reached::time(LimitKind::GuestTime, exceeded.0));
         }
@@ -96,7 +112,7 @@ impl From<Failure> for ToolError {
             }
             Failure::Limit(_) => ErrorKind::Limit,
             Failure::Cancelled => ErrorKind::Cancelled,
-            Failure::Crowded => ErrorKind::Unavailable,
+            Failure::TurnedAway(_) | Failure::Crowded => ErrorKind::Unavailable,
             Failure::Unfit(_) | Failure::Trap(_) | Failure::Broken(_) => ErrorKind::Broken,
         };
         Self::new(kind, failure.to_string())

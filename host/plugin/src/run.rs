@@ -26,10 +26,10 @@ use super::text::shown;
 use super::{Cause, LoadError, Plugin};
 use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
-use crate::capability::{Call, CallContext, Session, Started, State};
+use crate::capability::{Call, CallContext, Effects, Session, Started, State};
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
-use toolhost_call::call::{NestedCalls, Outcome, Request};
+use toolhost_call::call::{NestedCalls, Outcome, Refused, Request};
 use toolhost_call::events::Events;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
@@ -62,19 +62,23 @@ pub struct Context {
 }
 
 impl Plugin {
-    /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome whatever happens.
+    /// Runs one call of a tool, by the name that this plugin gave it, and returns its outcome.
     ///
     /// The call has a span of its own, within the span of the task that had it admitted. If the guest fails, the log gets one
     /// record with the cause.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Busy`] if the host or its machine was short of something before the call had any effect.
     pub async fn call(
         &self,
         admitted: Admitted,
         tool: &str,
         request: Arc<Request>,
         context: Context,
-    ) -> Outcome {
-        let (outcome, _) = self.call_with_cause(admitted, tool, request, context).await;
-        outcome
+    ) -> Result<Outcome, Refused> {
+        let (ran, _) = self.call_with_cause(admitted, tool, request, context).await;
+        ran
     }
 
     /// As [`Plugin::call`]. If the guest failed, also returns the cause, which is for the author of the plugin: the outcome, which
@@ -85,15 +89,16 @@ impl Plugin {
         tool: &str,
         request: Arc<Request>,
         context: Context,
-    ) -> (Outcome, Option<Cause>) {
+    ) -> (Result<Outcome, Refused>, Option<Cause>) {
         let span = span::of_call(&admitted.span, &self.name, &request);
         let called = self.call_within(admitted, tool, request, context);
-        let (outcome, cause) = called.instrument(span.clone()).await;
-        span::record_end(&span, &outcome);
-        self.engine
-            .metrics
-            .call_ended(outcome.state().name(), outcome.duration, outcome.queued);
-        (outcome, cause)
+        let (ran, cause) = called.instrument(span.clone()).await;
+        if let Ok(outcome) = &ran {
+            span::record_end(&span, outcome);
+            let metrics = &self.engine.metrics;
+            metrics.call_ended(outcome.state().name(), outcome.duration, outcome.queued);
+        }
+        (ran, cause)
     }
 
     async fn call_within(
@@ -102,12 +107,16 @@ impl Plugin {
         tool: &str,
         request: Arc<Request>,
         context: Context,
-    ) -> (Outcome, Option<Cause>) {
+    ) -> (Result<Outcome, Refused>, Option<Cause>) {
         let began = Instant::now();
         let trail = self.trail(Some(&request));
         let mut tally = CallRecorder::begin(trail, tool, &request, began);
         let workspace = &context.workspace;
         let started = Started::new(Arc::clone(workspace), request.chat.clone());
+        let effects = Effects::default();
+        if context.is_resumed {
+            effects.note();
+        }
         let nested = context.nested.clone();
         let session =
             nested.map(|calls| Session::new(request.id.clone(), calls, &context.cancelled));
@@ -125,7 +134,7 @@ impl Plugin {
             tool,
             &request,
             &context,
-            (&started, session.clone()),
+            (&started, &effects, session.clone()),
             &mut tally,
         );
         let mut result = ran.await;
@@ -141,6 +150,10 @@ impl Plugin {
         if !replied {
             // No reply names these processes. The call ends only after they have ended.
             started.end().await;
+        }
+        if let Some(reason) = effects.turned_away().filter(|_| !cancelled) {
+            tally.turned_away();
+            return (Err(Refused::Busy(reason.to_owned())), None);
         }
         if let Err(error) = &mut result {
             aftermath::append_processes(workspace, &request.chat, &processes, error).await;
@@ -163,7 +176,7 @@ impl Plugin {
             guest_time: Some(used.guest_time),
             used,
         };
-        (outcome, cause)
+        (Ok(outcome), cause)
     }
 
     /// Has the call approved if that is needed, and runs its guest.
@@ -173,7 +186,7 @@ impl Plugin {
         tool: &str,
         request: &Arc<Request>,
         context: &Context,
-        (started, session): (&Started, Option<Session>),
+        (started, effects, session): (&Started, &Effects, Option<Session>),
         tally: &mut CallRecorder,
     ) -> Result<Reply, ToolError> {
         // The approval hook has its own deadline; its time does not count against the tool's.
@@ -203,6 +216,7 @@ impl Plugin {
             cancelled: context.cancelled.clone(),
             is_resumed: context.is_resumed,
             started: started.clone(),
+            effects: effects.clone(),
             events: context.events.clone(),
             read_only: hints.read_only,
             session,
@@ -231,6 +245,9 @@ impl Plugin {
         };
         reply.map_err(|failure| {
             tally.failed(&failure, &self.limits);
+            if failure.is_shortage() {
+                _ = effects.turn_away(&failure.to_string());
+            }
             failure.into()
         })
     }

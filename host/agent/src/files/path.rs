@@ -70,6 +70,7 @@ pub(super) fn status(error: &Error) -> StatusCode {
         Error::Invalid(_) | Error::NotAFile | Error::NotADirectory => StatusCode::BAD_REQUEST,
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
         Error::Changed(_) => StatusCode::CONFLICT,
+        Error::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         // The operation may have been done, so the status must not invite clients to retry.
         Error::UnknownOutcome(_) | Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,

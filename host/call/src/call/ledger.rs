@@ -123,7 +123,7 @@ impl Ledger {
     where
         E: From<Refused>,
         F: FnOnce(Permission) -> Result<Admitted<R>, E>,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
         let mut admit = Some(admit);
         loop {
@@ -382,7 +382,7 @@ impl Ledger {
     where
         E: From<Refused>,
         F: FnOnce(Permission) -> Result<Admitted<R>, E>,
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
         let digests = Digests::of(request);
         let key = (request.chat.clone(), request.id.clone());

@@ -6,12 +6,7 @@ use toolhost_state::id::ChatId;
 
 impl Listener for Events {
     fn begun(&self, request: &Request) {
-        let event = Event::Call {
-            call: request.id.clone(),
-            tool: request.tool.clone(),
-            state: State::Running,
-        };
-        self.publish(&request.chat, event);
+        self.publish(&request.chat, event(request, State::Running));
     }
 
     fn ended(&self, chat: &ChatId, outcome: &Outcome) {
@@ -21,5 +16,17 @@ impl Listener for Events {
             state: outcome.state(),
         };
         self.publish(chat, event);
+    }
+
+    fn turned_away(&self, request: &Request) {
+        self.publish(&request.chat, event(request, State::Queued));
+    }
+}
+
+fn event(request: &Request, state: State) -> Event {
+    Event::Call {
+        call: request.id.clone(),
+        tool: request.tool.clone(),
+        state,
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -99,7 +100,8 @@ impl Host {
                     Arc::clone(&self.life),
                     (self.number, planned.clone()),
                     permission.cancelled,
-                ),
+                )
+                .map(Ok),
                 read_only: planned.kind == Kind::ReadOnly,
                 resumable: planned.kind == Kind::Again,
             })

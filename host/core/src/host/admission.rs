@@ -27,7 +27,8 @@ impl Host {
             cancelled,
             is_resumed,
         }: Permission,
-    ) -> Result<Admitted<impl Future<Output = Outcome> + Send + use<>>, Refused> {
+    ) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>> + Send + use<>>, Refused>
+    {
         let inner = Arc::clone(&self.inner);
         if inner.draining.is_cancelled() {
             return Err(Refused::Closed);
@@ -76,7 +77,13 @@ impl Host {
                         // A reader that has gone needs no cause.
                         _ = failures.send(cause);
                     }
-                    outcome
+                    match outcome {
+                        Ok(outcome) => outcome,
+                        Err(refused) => {
+                            healthy.ended(Ending::Silent);
+                            return Err(refused);
+                        }
+                    }
                 }
                 Some(Err(reason)) => without_workspace(&request, ErrorKind::Unavailable, reason),
                 None => {
@@ -132,7 +139,7 @@ impl Host {
                     inner.metrics.plugin_state(plugin, state);
                 }
             }
-            outcome
+            Ok(outcome)
         };
         Ok(Admitted {
             execution,

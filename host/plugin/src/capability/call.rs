@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, Session, Started};
+use super::{Allowance, Effects, Session, Started, TurnedAway};
 use crate::cause::Evidence;
 use crate::limits::Limits;
 use crate::line_log::LineLog;
@@ -80,6 +80,8 @@ pub(crate) struct Call {
     /// Whether the call runs again, because it was interrupted.
     pub(crate) is_resumed: bool,
     pub(crate) started: Started,
+    /// Whether the call may have changed something.
+    pub(crate) effects: Effects,
     /// The events to which progress is published.
     pub(crate) events: Events,
     /// Whether the tool promises to change nothing.
@@ -138,6 +140,14 @@ impl Scope {
              nor signal processes nor write files"
                 .into(),
         )
+    }
+
+    /// Ends the guest with an error if the host turns the call away, because the machine is short of something. If the call may have
+    /// changed something, its guest has to be told instead.
+    pub(super) fn turn_away(&self, reason: &str) -> Result<(), TurnedAway> {
+        let call = self.call.as_ref();
+        call.and_then(|call| call.effects.turn_away(reason))
+            .map_or(Ok(()), Err)
     }
 
     /// Records a denied use.

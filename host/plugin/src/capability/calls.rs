@@ -156,6 +156,7 @@ impl Calls {
         }
         let arguments = Arguments::parse(arguments)
             .map_err(|error| wit::Error::InvalidArguments(error.to_string()))?;
+        call.effects.note();
         let started = session.start(name, arguments).await;
         started.map_err(|error| {
             if let StartError::Limit(kind, _) = &error {

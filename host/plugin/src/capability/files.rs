@@ -196,30 +196,41 @@ impl Files {
     async fn write(
         &self,
         writes: Vec<wit::Write>,
-    ) -> Result<Vec<wit::Metadata>, (u32, wit::Error)> {
+    ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
         let size = writes.iter().map(|write| write.data.len()).sum();
-        let call = self.writable(size).map_err(|error| (0, error))?;
+        let call = match self.writable(size) {
+            Ok(call) => call,
+            Err(error) => return Ok(Err((0, error))),
+        };
         let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
         let written = call
             .workspace
             .write_files(writes, Arc::clone(&self.work))
             .await;
+        match &written {
+            Err((_, Error::Busy(reason))) => self.scope.turn_away(reason)?,
+            _ => call.effects.note(),
+        }
         let written = written.map_err(|(index, error)| {
             if let Error::UnknownOutcome(_) = &error {
                 call.started.note_uncertain();
             }
             (u32::try_from(index).unwrap_or(u32::MAX), self.failed(error))
-        })?;
-        Ok(written.into_iter().map(Into::into).collect())
+        });
+        Ok(written.map(|written| written.into_iter().map(Into::into).collect()))
     }
 }
 
 impl wit::Host for View<'_, Files> {
     fn convert_error(&mut self, error: wasmtime::Error) -> wasmtime::Result<wit::Error> {
-        match error.downcast::<Error>() {
-            Ok(error) => Ok(self.state.failed(error)),
-            Err(error) => error.downcast(),
+        let error = match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => return error.downcast(),
+        };
+        if let Error::Busy(reason) = &error {
+            self.state.scope.turn_away(reason)?;
         }
+        Ok(self.state.failed(error))
     }
 
     async fn metadata_of(&mut self, path: String) -> wasmtime::Result<wit::Metadata> {
@@ -250,7 +261,7 @@ impl wit::Host for View<'_, Files> {
         &mut self,
         writes: Vec<wit::Write>,
     ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
-        Ok(self.state.write(writes).await)
+        self.state.write(writes).await
     }
 
     async fn read_directory(

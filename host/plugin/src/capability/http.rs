@@ -275,11 +275,14 @@ impl WasiHttpHooks for Hooks {
         // This task ends when the guest has finished the body, at the latest with the guest.
         let work = Arc::clone(&self.work);
         let discard = move || drop(tokio::spawn(Charged::new(work, rest.discard())));
-        if self.scope.call().is_err() {
-            return Box::new(async {
-                discard();
-                Err(Error::HttpRequestDenied)
-            });
+        match self.scope.call() {
+            Ok(call) => call.effects.note(),
+            Err(_) => {
+                return Box::new(async {
+                    discard();
+                    Err(Error::HttpRequestDenied)
+                });
+            }
         }
         let options = options.unwrap_or_default();
         let timeouts = Timeouts {

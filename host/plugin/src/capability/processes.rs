@@ -149,16 +149,16 @@ fn narrower(without: wit::Restrictions) -> Narrower {
 /// Starts a process in a task of its own: if the guest is dropped meanwhile, the call still learns of the process. Returns its
 /// id.
 async fn start(call: &Call, command: Command) -> Result<String> {
-    let (workspace, request, started) = (
-        call.workspace.clone(),
-        call.request.clone(),
-        call.started.clone(),
-    );
+    let (workspace, request) = (call.workspace.clone(), call.request.clone());
+    let (started, effects) = (call.started.clone(), call.effects.clone());
     let background = command.background;
     let start = async move {
         let began = workspace.start(Some(&request.chat), command).await;
         if let Err(Error::UnknownOutcome(_) | Error::Interrupted) = began {
             started.note_uncertain();
+        }
+        if !matches!(began, Err(Error::Busy(_))) {
+            effects.note();
         }
         let id = began?.id;
         let process = StartedProcess {
@@ -182,10 +182,14 @@ async fn start(call: &Call, command: Command) -> Result<String> {
 
 impl wit::Host for View<'_, Processes> {
     fn convert_error(&mut self, error: wasmtime::Error) -> Result<wit::Error> {
-        match error.downcast::<Error>() {
-            Ok(error) => Ok(error.into()),
-            Err(error) => error.downcast(),
+        let error = match error.downcast::<Error>() {
+            Ok(error) => error,
+            Err(error) => return error.downcast(),
+        };
+        if let Error::Busy(reason) = &error {
+            self.state.scope.turn_away(reason)?;
         }
+        Ok(error.into())
     }
 
     async fn start(&mut self, options: wit::StartOptions) -> Result<Resource<Process>> {
@@ -310,6 +314,7 @@ impl wit::HostProcess for View<'_, Processes> {
             let text = "the call was interrupted: it may have sent this signal before, and does not send it again";
             return Err(wit::Error::UnknownOutcome(text.to_owned()).into());
         }
+        call.effects.note();
         let workspace = &call.workspace;
         let grace = grace_ms.map(Duration::from_millis);
         let state = workspace.signal(Some(chat), id, signal.into(), grace);

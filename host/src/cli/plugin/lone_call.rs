@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 use toolhost_call::approval::Approval;
-use toolhost_call::call::{Actor, Arguments, Outcome, Request};
+use toolhost_call::call::{Actor, Arguments, Outcome, Refused, Request};
 use toolhost_call::events::Events;
-use toolhost_plugin::{Busy, Cause, Context, Plugin};
+use toolhost_plugin::{Cause, Context, Plugin};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
 
@@ -15,15 +15,16 @@ use toolhost_workspace::Workspace;
 ///
 /// # Errors
 ///
-/// If the limits of the plugin or of its engine leave no place for the call.
+/// If the limits of the plugin or of its engine leave no place for the call, or the machine is short of something.
 pub(super) async fn call(
     plugin: &Plugin,
     chat: ChatId,
     tool: &str,
     arguments: Arguments,
     workspace: Arc<dyn Workspace>,
-) -> Result<(Outcome, Option<Cause>), Busy> {
-    let admitted = plugin.admit(&chat)?;
+) -> Result<(Outcome, Option<Cause>), Refused> {
+    let admitted = plugin.admit(&chat);
+    let admitted = admitted.map_err(|busy| Refused::Busy(busy.to_string()))?;
     let request = Arc::new(Request {
         chat,
         id: CallId::random(),
@@ -44,6 +45,8 @@ pub(super) async fn call(
         events: Events::default(),
         nested: None,
     };
-    let called = plugin.call_with_cause(admitted, tool, request, context);
-    Ok(called.await)
+    let (ran, cause) = plugin
+        .call_with_cause(admitted, tool, request, context)
+        .await;
+    Ok((ran?, cause))
 }

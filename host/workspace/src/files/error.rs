@@ -46,6 +46,9 @@ pub enum Error {
     /// A precondition does not hold.
     #[error("{0}")]
     Changed(String),
+    /// This machine has no room for the operation now: descriptors or memory are short. Nothing was done.
+    #[error("{0}")]
+    Busy(String),
     /// The workspace cannot be reached. Nothing was done.
     #[error("the workspace cannot be reached: {0}")]
     Unavailable(String),
@@ -74,6 +77,12 @@ impl From<io::Error> for Error {
             Errno::ROFS => Self::Denied("read-only file system".into()),
             Errno::NAMETOOLONG => Self::Invalid("file name too long".into()),
             Errno::LOOP => Self::Invalid("too many symbolic links".into()),
+            Errno::MFILE | Errno::NFILE => {
+                Self::Busy("the host has no descriptor left for a file; try again later".into())
+            }
+            Errno::NOMEM => {
+                Self::Busy("the host has no memory left for a file; try again later".into())
+            }
             Errno::NOSPC | Errno::DQUOT => Self::Failed("no space left on device".into()),
             _ => {
                 let text = error.to_string();

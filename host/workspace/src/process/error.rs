@@ -33,6 +33,9 @@ pub enum Error {
     /// The chat has as many live processes as it may have.
     #[error("{0}")]
     Limit(String),
+    /// This machine has no room for the process now: descriptors, processes or memory are short. Nothing was done.
+    #[error("{0}")]
+    Busy(String),
     /// The key names another command, which was started before.
     #[error("the key {0:?} was used for another command")]
     KeyReused(String),

@@ -61,9 +61,11 @@ fn problem(error: &Error) -> Problem {
         Error::Invalid(_) | Error::NotAFile | Error::NotADirectory | Error::TooLarge(_) => {
             Kind::Invalid
         }
-        Error::Changed(_) | Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Failed(_) => {
-            Kind::Failed
-        }
+        Error::Changed(_)
+        | Error::Busy(_)
+        | Error::Unavailable(_)
+        | Error::UnknownOutcome(_)
+        | Error::Failed(_) => Kind::Failed,
     };
     Problem::new(kind, text(error))
 }

@@ -67,7 +67,7 @@ impl Execution {
     /// Runs the call and sends its completion to all waiting callers. The turn ends when the beginning is stored.
     pub(super) async fn run<R>(mut self, turn: Turn, admitted: Admitted<R>)
     where
-        R: Future<Output = Outcome> + Send + 'static,
+        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
         let shared = Arc::clone(&self.shared);
         if !admitted.read_only {
@@ -92,7 +92,10 @@ impl Execution {
             let text = format!("the host failed: {}", panic_text(&*panic));
             self.failed(ErrorKind::Broken, text)
         };
-        let outcome = Arc::new(outcome.unwrap_or_else(failed));
+        let outcome = match outcome.unwrap_or_else(|panic| Ok(failed(panic))) {
+            Ok(outcome) => Arc::new(outcome),
+            Err(refused) => return self.turn_away(refused, admitted.read_only).await,
+        };
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
         let (ended, number) = self.ended(&outcome);
         let is_tombstone = ended.cancelled;
@@ -119,6 +122,21 @@ impl Execution {
         }
         let told = told.ok_or(Refused::Closed);
         self.teller.send_replace(Some(told));
+    }
+
+    /// Forgets that the call began, because it had no effect, and sends its callers the reason.
+    async fn turn_away(mut self, refused: Refused, is_unrecorded: bool) {
+        let Self {
+            shared, request, ..
+        } = &self;
+        if let Some(listener) = &shared.listener {
+            listener.turned_away(request);
+        }
+        if !is_unrecorded {
+            shared.keeper.withdraw(self.key()).await;
+        }
+        self.forget();
+        self.teller.send_replace(Some(Err(refused)));
     }
 
     /// Returns the outcome of a call that another host took over while the call ran here, and that ended here as `ended` says. If the call

@@ -37,6 +37,8 @@ pub(super) enum Change {
     /// With the number of the call among those that the store does not have; `None` if the store has its beginning.
     Ended(EndedCall, Option<i64>),
     Fenced(Cancellation),
+    /// The call had no effect, and is to be forgotten.
+    Withdrawn(Key),
 }
 
 impl Change {
@@ -44,6 +46,7 @@ impl Change {
         match self {
             Self::Begun(call) | Self::Ended(EndedCall { call, .. }, _) => (&call.chat, &call.call),
             Self::Fenced(fence) => (&fence.chat, &fence.call),
+            Self::Withdrawn((chat, call)) => (chat, call),
         }
     }
 
@@ -65,6 +68,7 @@ impl toolhost_store::Change for Change {
                 Self::Begun(call) => store.begin(call).await.map(drop),
                 Self::Ended(ended, _) => store.end(ended).await.map(drop),
                 Self::Fenced(fence) => store.cancel(fence).await.map(drop),
+                Self::Withdrawn((chat, call)) => store.withdraw(chat, call).await,
             }
         })
     }
@@ -74,7 +78,7 @@ impl toolhost_store::Change for Change {
         match self {
             Self::Begun(call) => arguments(call),
             Self::Ended(ended, _) => arguments(&ended.call) + ended.outcome.len(),
-            Self::Fenced(_) => 0,
+            Self::Fenced(_) | Self::Withdrawn(_) => 0,
         }
     }
 }
@@ -104,6 +108,7 @@ impl Keeper {
 
     /// Returns the record of a call that does not run.
     pub(super) async fn past(&self, key: &Key) -> Result<Option<Past>, StoreError> {
+        self.forget_withdrawn(key).await?;
         let (ended, fence) = self.waiting(key);
         let past = match ended {
             Some(ended) => Some(Past::Ended {
@@ -139,6 +144,19 @@ impl Keeper {
         })
     }
 
+    /// Has the store forget a call that was withdrawn, if it still has to: until then, its record says that the call runs.
+    async fn forget_withdrawn(&self, key: &Key) -> Result<(), StoreError> {
+        let is_it = |change: &Change| matches!(change, Change::Withdrawn(other) if other == key);
+        let waits = self
+            .unwritten
+            .look(|mut changes| Iterator::any(&mut changes, is_it));
+        if !waits {
+            return Ok(());
+        }
+        let forgotten = Box::pin(std::future::ready(Ok(())));
+        self.after(&Change::Withdrawn(key.clone()), forgotten).await
+    }
+
     /// Waits until a call runs at no other host, and returns its record.
     pub(super) async fn settled(&self, (chat, call): Key) -> Result<Option<Call>, Refused> {
         let settled = self.store.settled(chat, call).await;
@@ -171,7 +189,7 @@ impl Keeper {
         self.unwritten.look(|changes| {
             for change in changes.filter(|change| change.is_of(key)) {
                 match change {
-                    Change::Begun(_) => {}
+                    Change::Begun(_) | Change::Withdrawn(_) => {}
                     // A tombstone that the call ran in spite of was for other tools.
                     Change::Ended(end, _) => (ended, fence) = (Some(end.clone()), None),
                     Change::Fenced(one) => {
@@ -217,6 +235,18 @@ impl Keeper {
         let is_begin = |change: &Change| matches!(change, Change::Begun(_)) && change.is_of(key);
         self.unwritten
             .look(|mut changes| Iterator::any(&mut changes, is_begin))
+    }
+
+    /// Forgets a call that began and had no effect. If the store cannot forget it now, repeats are refused until it can.
+    pub(super) async fn withdraw(&self, key: Key) {
+        let change = Change::Withdrawn(key.clone());
+        let (chat, call) = key;
+        let stored = self.after(&change, self.store.withdraw(chat, call)).await;
+        if let Err(error) = stored {
+            let (chat, call) = change.name();
+            tracing::warn!(%chat, %call, error = text(&error), "a call that was turned away cannot be forgotten now");
+            self.keep(change);
+        }
     }
 
     /// Stores how a call ended. If the end cannot be stored now, it is stored as soon as it can be. The caller is told all the

@@ -20,6 +20,9 @@ pub trait Listener: Send + Sync {
 
     /// A call has ended.
     fn ended(&self, chat: &ChatId, outcome: &Outcome);
+
+    /// A call that had begun was turned away: it ran nothing, and a repeat runs it.
+    fn turned_away(&self, request: &Request);
 }
 
 /// The permission of the ledger to run a call.
@@ -34,7 +37,8 @@ pub struct Permission {
 /// The execution of a call that was admitted.
 #[derive(Debug)]
 pub struct Admitted<R> {
-    /// The execution, which has not begun yet.
+    /// The execution, which has not begun yet: a future with the outcome of the call. If the execution is refused, the call had no effect;
+    /// the ledger forgets that it began, and a repeat runs it.
     pub execution: R,
     /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
     pub read_only: bool,

@@ -8,6 +8,7 @@ mod lookup;
 mod restart;
 mod resuming;
 mod sharing;
+mod turned_away;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -48,9 +49,14 @@ fn outcome(text: &str) -> Outcome {
     Outcome::new("call".parse().unwrap(), "t", Ok(reply))
 }
 
-fn admitted<R, E>(execution: R) -> Result<Admitted<R>, E> {
+fn admitted<R, E>(
+    execution: R,
+) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>>>, E>
+where
+    R: Future<Output = Outcome>,
+{
     Ok(Admitted {
-        execution,
+        execution: async { Ok(execution.await) },
         read_only: false,
         resumable: false,
     })
@@ -129,8 +135,9 @@ async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
     let mut first = Box::pin(first);
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     drop(first);
-    let again =
-        |_| -> Result<Admitted<std::future::Ready<Outcome>>, Refused> { panic!("ran twice") };
+    let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
+        panic!("ran twice")
+    };
     let others = (0..10).map(|_| ledger.run(&request, again));
     let mut others = Box::pin(futures_util::future::join_all(others));
     assert!(futures_util::poll!(others.as_mut()).is_pending());
@@ -147,7 +154,7 @@ async fn a_refused_admission_leaves_no_trace() {
     let busy = Refused::Busy("busy".into());
     let refused = ledger
         .run(&request, |_| {
-            Err::<Admitted<std::future::Ready<Outcome>>, _>(busy.clone())
+            Err::<Admitted<std::future::Ready<Result<Outcome, Refused>>>, _>(busy.clone())
         })
         .await;
     assert_eq!(refused.unwrap_err(), busy);

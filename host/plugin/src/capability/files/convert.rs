@@ -50,7 +50,7 @@ impl From<Error> for wit::Error {
             Error::OutsideWorkspace { path, .. } => Self::OutsideWorkspace(path),
             Error::TooLarge(most) => Self::TooLarge(most),
             Error::Changed(text) => Self::Changed(text),
-            Error::Unavailable(text) => Self::Unavailable(text),
+            Error::Busy(text) | Error::Unavailable(text) => Self::Unavailable(text),
             Error::UnknownOutcome(text) => Self::UnknownOutcome(text),
             Error::Failed(text) => Self::Failed(text),
         }

@@ -20,7 +20,7 @@ impl From<process::Error> for wit::Error {
             Error::NotFound(_) => Self::NotFound,
             Error::Invalid(_) | Error::KeyReused(_) => Self::Invalid(text),
             Error::Workdir { .. } => Self::Workdir(text),
-            Error::Limit(_) => Self::Limit(text),
+            Error::Limit(_) | Error::Busy(_) => Self::Limit(text),
             Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
             Error::Interrupted | Error::UnknownOutcome(_) => Self::UnknownOutcome(text),
             Error::Failed(_) => Self::Failed(text),

@@ -6,7 +6,7 @@ use crate::call::State;
 /// A call that ends when it is cancelled.
 fn patient(
     Permission { cancelled, .. }: Permission,
-) -> Result<Admitted<impl Future<Output = Outcome>>, Refused> {
+) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>>>, Refused> {
     admitted(async move {
         cancelled.cancelled().await;
         Outcome {

@@ -11,6 +11,7 @@ struct Deaf;
 impl Listener for Deaf {
     fn begun(&self, _: &Request) {}
     fn ended(&self, _: &ChatId, _: &Outcome) {}
+    fn turned_away(&self, _: &Request) {}
 }
 
 pub(super) async fn open(
@@ -60,7 +61,7 @@ pub(super) async fn call(
     };
     let admit = |_| {
         Ok(Admitted {
-            execution: async move { outcome },
+            execution: async move { Ok(outcome) },
             read_only,
             resumable: false,
         })

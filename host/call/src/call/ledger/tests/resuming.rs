@@ -19,7 +19,7 @@ async fn call(
     };
     let admit = |_| {
         Ok(Admitted {
-            execution: async move { outcome },
+            execution: async move { Ok(outcome) },
             read_only: false,
             resumable,
         })

@@ -31,8 +31,9 @@ fn store() -> Arc<Failing> {
 }
 
 async fn repeat(ledger: &Ledger, request: &Arc<Request>) -> Result<Arc<Outcome>, Refused> {
-    let again =
-        |_| -> Result<Admitted<std::future::Ready<Outcome>>, Refused> { panic!("ran twice") };
+    let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
+        panic!("ran twice")
+    };
     ledger.run(request, again).await
 }
 
