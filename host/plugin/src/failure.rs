@@ -43,13 +43,10 @@ pub(super) enum Failure {
 pub(super) struct Instantiating;
 
 impl Failure {
-    /// Returns whether the host or its machine was short of something. Then a call without effects runs later.
+    /// Returns whether the host or its machine was short of something. Then a call without effects runs later. The memory of all
+    /// guests is not among these: one call alone may need more than there is.
     pub(super) fn is_shortage(&self) -> bool {
-        match self {
-            Self::TurnedAway(_) | Self::Crowded => true,
-            Self::Limit(reached) => reached.kind == LimitKind::MemoryInAll,
-            Self::Cancelled | Self::Unfit(_) | Self::Trap(_) | Self::Broken(_) => false,
-        }
+        matches!(self, Self::TurnedAway(_) | Self::Crowded)
     }
 
     /// Classifies an error of wasmtime.

@@ -22,15 +22,21 @@ pub struct Status {
 
 /// Returns the status of a process, or `None` if no process has this id.
 pub fn status(pid: i32) -> Option<Status> {
-    // A process can give itself a name that is not UTF-8.
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    parse(&String::from_utf8_lossy(&stat))
+    parse(&stat(pid)?)
 }
 
-/// Returns the name of a process, which the process can change.
-pub fn name(pid: i32) -> Option<String> {
-    let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+/// Returns the name of a process, which the process can change, and its status at the same moment.
+pub fn named_status(pid: i32) -> Option<(String, Status)> {
+    let stat = stat(pid)?;
+    let (before, _) = stat.rsplit_once(") ")?;
+    let (_, name) = before.split_once(" (")?;
+    Some((name.to_owned(), parse(&stat)?))
+}
+
+fn stat(pid: i32) -> Option<String> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // A process can give itself a name that is not UTF-8.
+    Some(String::from_utf8_lossy(&stat).into_owned())
 }
 
 /// Returns whether a process has this id and is more than a zombie.
@@ -127,11 +133,12 @@ mod tests {
         let named = std::thread::spawn(|| {
             let pid = nix::unistd::gettid().as_raw();
             nix::sys::prctl::set_name(c"\xff) (").unwrap();
-            (status(pid), is_alive(pid), name(pid))
+            (status(pid), is_alive(pid), named_status(pid))
         });
-        let (status, lives, name) = named.join().unwrap();
+        let (status, lives, named) = named.join().unwrap();
         assert!(status.is_some() && lives);
-        assert_eq!(name.as_deref(), Some("\u{fffd}) ("));
+        let (name, named) = named.unwrap();
+        assert_eq!((name.as_str(), Some(named)), ("\u{fffd}) (", status));
     }
 
     #[test]

@@ -45,7 +45,7 @@ fn runs(process: &impl AsFd) -> bool {
 fn is_no_command(pid: i32) -> bool {
     let mut pid = pid;
     for _ in 0..MOST_STEPS {
-        let (Some(name), Some(status)) = (proc::name(pid), proc::status(pid)) else {
+        let Some((name, status)) = proc::named_status(pid) else {
             return false;
         };
         if ABOVE_COMMANDS.contains(&name.as_str()) {
