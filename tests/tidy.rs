@@ -2,6 +2,7 @@
 
 mod circles;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// A source file, by its path from the root.
@@ -158,6 +159,32 @@ fn dependencies_point_one_way() {
             assert!(may_know.contains(&known), "host/{krate} knows host/{known}");
         }
     }
+}
+
+/// The list in CONTRIBUTING.md is that of the files that lift the lint.
+#[test]
+fn unsafe_code_is_where_contributing_says() {
+    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let rule = text.split("- **`unsafe`**").nth(1).unwrap();
+    let rule = rule.split("\n- **").next().unwrap();
+    let named = rule.split('`').skip(1).step_by(2);
+    let named: BTreeSet<_> = named.filter(|name| name.starts_with("host/")).collect();
+    let sources = sources();
+    let has_it = |source: &&Source| {
+        let path = &source.path;
+        path.starts_with("host/")
+            && !path.contains("/tests")
+            && source.code().contains("unsafe_code")
+    };
+    let found: BTreeSet<_> = sources
+        .iter()
+        .filter(has_it)
+        .map(|source| &*source.path)
+        .collect();
+    assert_eq!(
+        named, found,
+        "named in CONTRIBUTING.md, and found in the tree"
+    );
 }
 
 #[test]
