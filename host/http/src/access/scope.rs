@@ -41,7 +41,7 @@ impl Scope {
 
 /// There is no scope of this name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a scope is one of call, read, agent and admin")]
+#[error("a scope is one of {}", Scope::ALL.map(Scope::name).join(", "))]
 pub struct UnknownScope;
 
 impl FromStr for Scope {
@@ -50,5 +50,19 @@ impl FromStr for Scope {
     fn from_str(name: &str) -> Result<Self, UnknownScope> {
         let mut all = Self::ALL.into_iter();
         all.find(|scope| scope.name() == name).ok_or(UnknownScope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_names_every_scope() {
+        let error = "write".parse::<Scope>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a scope is one of call, read, agent, connect, admin"
+        );
     }
 }
