@@ -220,3 +220,45 @@ fn a_directory_without_calls_is_told() {
     let said = text(&refused.stderr);
     assert!(said.contains("--state-dir has no effect"), "{said}");
 }
+
+/// A call has ended when it did, also if its host ends before the database has the call.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_end_of_a_call_stays_when_it_was() {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let workspace = tempfile::tempdir().unwrap();
+        let state = workspace.path().join(".state");
+        let serve = || {
+            let mut command = server(workspace.path());
+            command.env("TOOLHOST_TOKEN", TOKEN);
+            Serving::start(command)
+        };
+        let mut serving = serve();
+        let now = toolhost_state::unix_time::now_ms;
+        let began = now();
+        call(&serving, "a", "1", "true").await;
+        let replied = now();
+        serving.signal(signal);
+        if signal == Signal::SIGTERM {
+            for name in ["store.staged-0", "store.staged-1"] {
+                let staged = std::fs::read(state.join(name)).unwrap();
+                assert_eq!(String::from_utf8_lossy(&staged), "", "{name}");
+            }
+        }
+        let look = || {
+            let line = lines(&read(&state, &["calls", "--json"])).remove(0);
+            (
+                line["began_at_unix_ms"].as_u64().unwrap(),
+                line["ended_at_unix_ms"].as_u64().unwrap(),
+            )
+        };
+        let (first, end) = look();
+        assert!(
+            began <= first && first <= end && end <= replied,
+            "{signal}: {first} {end}"
+        );
+        assert_eq!(look(), (first, end), "{signal}, at the second look");
+        // The next host adds what the earlier one left.
+        serve().signal(Signal::SIGTERM);
+        assert_eq!(look(), (first, end), "{signal}, after the next host");
+    }
+}

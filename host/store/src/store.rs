@@ -220,6 +220,11 @@ pub trait LocalStore: std::fmt::Debug + Send + Sync {
     /// Returns all sessions. Damaged records are no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
 
+    /// Brings all changes into the database that are still on their way there, as far as it takes them. The host does so at its end.
+    fn finish(&self) -> Answer<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
     /// Returns whether records of processes may be missing, because the store met damage or is the successor of a damaged one.
     fn may_lack_processes(&self) -> bool;
 }

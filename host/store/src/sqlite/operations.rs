@@ -194,6 +194,13 @@ impl Store for Sqlite {
 }
 
 impl LocalStore for Sqlite {
+    fn finish(&self) -> Answer<'_, ()> {
+        Box::pin(async {
+            self.shared.writer.flush_soon().await;
+            Ok(())
+        })
+    }
+
     fn add_process(&self, process: Process) -> Answer<'_, ()> {
         let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
         self.change_soon("store a process", process, stage, |core, process| {

@@ -3,9 +3,10 @@
 use std::sync::atomic::Ordering;
 
 use super::calls::find;
+use super::clock::Moment;
 use super::core::Core;
 use super::fault::Fault;
-use super::stage_file::{Change, Staged};
+use super::stage_file::{Change, Dated, Staged};
 use super::staging::{Batch, StagedCall, StagedProcess};
 use super::witness::Key;
 
@@ -138,8 +139,11 @@ impl Core {
         if staged.is_damaged {
             tracing::warn!(path = %self.path.display(), "the last changes of the earlier host are damaged or incomplete: calls that they named are unknown");
         }
-        for change in &staged.changes {
-            match self.replay_one(change) {
+        for Dated { wall, change } in &staged.changes {
+            let now = self.clock.moment();
+            // A call has ended when it did, however late the database hears of it.
+            let wall = wall.unwrap_or(now.wall);
+            match self.replay_one(change, Moment { wall, ..now }) {
                 Err(fault) if fault.is_damage() => self.metrics.damage(&fault),
                 done => done?,
             }
@@ -147,12 +151,12 @@ impl Core {
         Ok(())
     }
 
-    fn replay_one(&mut self, change: &Change<'_>) -> Result<(), Fault> {
+    fn replay_one(&mut self, change: &Change<'_>, moment: Moment) -> Result<(), Fault> {
         match change {
             Change::Begin(call) => {
                 let known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
                 if known.is_none() {
-                    self.begin(call, self.clock.moment(), false)?;
+                    self.begin(call, moment, false)?;
                 }
                 Ok(())
             }
@@ -160,7 +164,7 @@ impl Core {
                 let call = &ended.call;
                 let known = find(&self.connection, call.chat.as_str(), call.call.as_str())?;
                 if known.is_none_or(|row| !row.has_ended()) {
-                    self.end(ended, self.clock.moment())?;
+                    self.end(ended, moment)?;
                 }
                 Ok(())
             }

@@ -1,7 +1,8 @@
 //! Files of staged changes: the changes that a killed host must not lose, and that the database does not have yet.
 //!
-//! A record is a line between two line breaks: a checksum of the rest, the number of the change in the order of all changes, and the
-//! change as JSON, which contains no line break. So a reader finds the records behind a damaged one.
+//! A record is a line between two line breaks: a checksum of the rest, the number of the change in the order of all changes, `@` and when
+//! the change happened, in milliseconds since 1970, and the change as JSON, which contains no line break. So a reader finds the records
+//! behind a damaged one. Earlier hosts wrote no time.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -35,11 +36,19 @@ pub(super) enum Change<'a> {
     UpdateProcess(Cow<'a, Process>),
 }
 
+/// A change, and when it happened.
+#[derive(Debug)]
+pub(super) struct Dated {
+    /// The time on the wall clock; `None` if an earlier host left it out.
+    pub(super) wall: Option<i64>,
+    pub(super) change: Change<'static>,
+}
+
 /// The changes that an earlier host has staged.
 #[derive(Debug, Default)]
 pub(super) struct Staged {
     /// The changes that are the ones that were written, in their order.
-    pub(super) changes: Vec<Change<'static>>,
+    pub(super) changes: Vec<Dated>,
     /// Whether a record is damaged, or ends too early.
     pub(super) is_damaged: bool,
     /// The numbers of the changes.
@@ -92,8 +101,8 @@ impl Staged {
 
     /// Returns the keys of the calls.
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> {
-        self.changes.iter().filter_map(|change| {
-            let call = match change {
+        self.changes.iter().filter_map(|dated| {
+            let call = match &dated.change {
                 Change::Begin(call) => call.as_ref(),
                 Change::End(ended) => &ended.call,
                 Change::AddProcess(_) | Change::UpdateProcess(_) => return None,
@@ -116,7 +125,7 @@ pub(super) fn are_there(directory: &StateDir) -> io::Result<bool> {
 }
 
 /// Adds the records of a file, with their numbers. Returns whether all of them are whole.
-fn read_records(bytes: &[u8], records: &mut Vec<(u64, Change<'static>)>) -> bool {
+fn read_records(bytes: &[u8], records: &mut Vec<(u64, Dated)>) -> bool {
     let mut are_whole = true;
     let lines = bytes.split(|byte| *byte == b'\n');
     for line in lines.filter(|line| !line.is_empty()) {
@@ -128,10 +137,15 @@ fn read_records(bytes: &[u8], records: &mut Vec<(u64, Change<'static>)>) -> bool
 }
 
 /// Returns the record of a line; `None` if it is damaged.
-fn read_record(line: &[u8]) -> Option<(u64, Change<'static>)> {
+fn read_record(line: &[u8]) -> Option<(u64, Dated)> {
     let (sum, rest) = str::from_utf8(line).ok()?.split_at_checked(SUM)?;
     let (number, json) = rest.split_once(' ').filter(|_| sum == sum_of(rest))?;
-    Some((number.parse().ok()?, serde_json::from_str(json).ok()?))
+    let (number, wall) = match number.split_once('@') {
+        Some((number, wall)) => (number, Some(wall.parse().ok()?)),
+        None => (number, None),
+    };
+    let change = serde_json::from_str(json).ok()?;
+    Some((number.parse().ok()?, Dated { wall, change }))
 }
 
 fn sum_of(rest: &str) -> String {
@@ -153,9 +167,9 @@ impl StageFile {
         Ok(Self { file, length: 0 })
     }
 
-    /// Appends a change. It survives the end of the host when this returns.
-    pub(super) fn append(&mut self, number: u64, change: &Change<'_>) -> io::Result<()> {
-        let rest = format!("{number} {}", serde_json::to_string(change)?);
+    /// Appends a change that happened at this time on the wall clock. It survives the end of the host when this returns.
+    pub(super) fn append(&mut self, number: u64, wall: i64, change: &Change<'_>) -> io::Result<()> {
+        let rest = format!("{number}@{wall} {}", serde_json::to_string(change)?);
         let record = format!("\n{}{rest}\n", sum_of(&rest));
         if let Err(error) = self.file.write_all(record.as_bytes()) {
             if self.file.set_len(self.length).is_err() {

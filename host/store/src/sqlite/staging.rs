@@ -211,12 +211,13 @@ impl Staging {
         if !self.may_stage() || self.has(&key) || !self.is_absent(call, &key) {
             return None;
         }
-        self.append(&Change::Begin(Cow::Borrowed(call)))?;
+        let now = self.clock.moment();
+        self.append(now, &Change::Begin(Cow::Borrowed(call)))?;
         // Only now: the witness names no call that did not begin.
         self.witness.lock().add(&[key]);
         self.known.add(&key);
         self.waiting.bytes += call.arguments.as_ref().map_or(0, String::len);
-        let staged = self.waiting.call(key, self.clock.moment());
+        let staged = self.waiting.call(key, now);
         (staged.is_new, staged.begun) = (true, Some(call.clone()));
         Some(Begun::New)
     }
@@ -227,11 +228,12 @@ impl Staging {
         if !self.may_stage() || ended.outcome.len() > LARGE {
             return None;
         }
-        self.append(&Change::End(Cow::Borrowed(ended)))?;
+        let now = self.clock.moment();
+        self.append(now, &Change::End(Cow::Borrowed(ended)))?;
         self.absent.remove(&key);
         self.known.add(&key);
         self.waiting.bytes += ended.outcome.len();
-        let staged = self.waiting.call(key, self.clock.moment());
+        let staged = self.waiting.call(key, now);
         // The end has everything that the beginning had.
         (staged.begun, staged.ended) = (None, Some(ended.clone()));
         Some(())
@@ -246,7 +248,7 @@ impl Staging {
         if !self.may_stage() {
             return None;
         }
-        self.append(&change)?;
+        self.append(self.clock.moment(), &change)?;
         let process = process.clone();
         let staged = &mut self.waiting.processes;
         match staged.iter_mut().find(|one| one.process.id == process.id) {
@@ -414,11 +416,11 @@ impl Staging {
     }
 
     /// Appends a change to the file. If that fails, the caller hears of the reason from the database, which has the same disk.
-    fn append(&mut self, change: &Change<'_>) -> Option<()> {
+    fn append(&mut self, now: Moment, change: &Change<'_>) -> Option<()> {
         let number = self.next;
         self.next += 1;
         let file = self.files.get_mut(self.current)?;
-        file.append(number, change).ok()
+        file.append(number, now.wall, change).ok()
     }
 }
 

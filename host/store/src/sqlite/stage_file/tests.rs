@@ -19,7 +19,7 @@ fn a_file_with_later_changes_is_removed_last() {
         let directory = StateDir::open(&base.path().join("state")).unwrap();
         let append = |at: usize, number, change: &Change<'_>| {
             let mut file = StageFile::open(&directory, FILES[at]).unwrap();
-            file.append(number, change).unwrap();
+            file.append(number, 0, change).unwrap();
         };
         let running = in_state(ProcessState::Running);
         append(earlier, 8, &Change::AddProcess(Cow::Owned(running)));
@@ -48,7 +48,7 @@ fn a_flipped_bit_damages_one_record() {
             ..process(&number.to_string())
         };
         let change = Change::AddProcess(Cow::Owned(process));
-        file.append(number, &change).unwrap();
+        file.append(number, 0, &change).unwrap();
     }
     let bytes = directory.read(FILES[0], u64::MAX).unwrap().unwrap();
     let numbers = |bytes: &[u8]| {
@@ -73,5 +73,17 @@ fn a_flipped_bit_damages_one_record() {
         let (are_whole, numbers) = numbers(&bytes[..at]);
         assert!(numbers.iter().copied().eq(0..numbers.len() as u64));
         assert!(are_whole || numbers.len() < 3);
+    }
+}
+
+#[test]
+fn a_record_says_when_the_change_happened_unless_an_earlier_host_wrote_it() {
+    let change = Change::AddProcess(Cow::Owned(process("1")));
+    let json = serde_json::to_string(&change).unwrap();
+    for (head, expected) in [("7@1234", Some(1234)), ("7", None)] {
+        let rest = format!("{head} {json}");
+        let line = format!("{}{rest}", sum_of(&rest));
+        let (number, Dated { wall, .. }) = read_record(line.as_bytes()).unwrap();
+        assert_eq!((number, wall), (7, expected));
     }
 }
