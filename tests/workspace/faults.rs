@@ -4,6 +4,7 @@ mod breaking;
 mod connecting;
 mod errors;
 mod events;
+mod floods;
 mod hosts;
 mod lookups;
 mod reading;

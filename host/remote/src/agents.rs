@@ -10,6 +10,7 @@ use toolhost_workspace::operation::Identity;
 use toolhost_workspace::{AgentSpec, Opened, Provider, ProviderError, Spec};
 
 use crate::breaker::Breaker;
+use crate::budget::Budget;
 use crate::dialled::{ByName, Dialled};
 use crate::direct::{Address, AddressError, Direct, TlsFiles};
 use crate::link::{CallError, Link};
@@ -47,6 +48,7 @@ pub struct Agents {
     dialled: Arc<Dialled>,
     /// The breakers of agents that could not be reached when their workspace was opened.
     failed: Mutex<HashMap<WorkspaceName, (AgentSpec, Arc<Breaker>)>>,
+    budget: Budget,
 }
 
 impl Agents {
@@ -66,6 +68,7 @@ impl Agents {
             roots,
             dialled: Arc::default(),
             failed: Mutex::default(),
+            budget: Budget::default(),
         })
     }
 
@@ -180,7 +183,7 @@ impl Provider for Agents {
             };
             let route = self.route(name, spec).map_err(ProviderError::Invalid)?;
             let breaker = self.breaker(name, spec);
-            let link = Link::new(route, self.config.timing, breaker);
+            let link = Link::new(route, self.config.timing, breaker, self.budget.clone());
             let opened = Remote::open(link).await;
             if opened.is_ok() {
                 self.failed.lock().remove(name);

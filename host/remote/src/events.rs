@@ -4,7 +4,6 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use bytes::BytesMut;
 use http_body_util::BodyExt;
 use parking_lot::Mutex;
 use tokio::sync::watch;
@@ -113,7 +112,7 @@ impl Events {
 
     /// Reads one stream until it breaks. Returns `Ok` if nobody needs the events any more.
     async fn read(this: &Weak<Self>, link: &Link, mut body: Body) -> Result<(), String> {
-        let mut buffer = BytesMut::new();
+        let mut buffer = link.budget.begin(MAX_LINE);
         let mut is_first = true;
         loop {
             let frame = timeout(link.timing.silence, body.frame()).await;
@@ -125,9 +124,14 @@ impl Events {
             let Ok(data) = frame.into_data() else {
                 continue;
             };
-            buffer.extend_from_slice(&data);
-            while let Some(end) = buffer.iter().position(|&byte| byte == b'\n') {
-                let line = buffer.split_to(end + 1);
+            for piece in data.split_inclusive(|byte| *byte == b'\n') {
+                buffer
+                    .add(piece)
+                    .map_err(|error| format!("a line of it {error}"))?;
+                if !piece.ends_with(b"\n") {
+                    continue;
+                }
+                let line = std::mem::replace(&mut buffer, link.budget.begin(MAX_LINE)).bytes;
                 let Ok(Numbered { number, notice }) = serde_json::from_slice(&line) else {
                     return Err("a line of it cannot be read".into());
                 };
@@ -139,9 +143,6 @@ impl Events {
                 events
                     .passed
                     .send_modify(|passed| *passed = Some(number.max(passed.unwrap_or_default())));
-            }
-            if buffer.len() > MAX_LINE {
-                return Err("a line of it is too long".into());
             }
         }
     }

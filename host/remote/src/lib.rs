@@ -8,6 +8,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 
 mod agents;
 mod breaker;
+mod budget;
 mod dialled;
 mod direct;
 mod ends;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use http_body_util::{BodyExt, Limited};
+use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
@@ -13,6 +13,7 @@ use toolhost_workspace::operation::{Identity, Operation, Repeat, VERSION};
 use uuid::Uuid;
 
 use crate::breaker::{Breaker, Check};
+use crate::budget::{Budget, Received, TooMuch};
 use crate::explain;
 use crate::route::Route;
 use crate::timing::Timing;
@@ -33,8 +34,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 /// The slowest connection over which an operation is sent in time, in bytes per millisecond.
 const SLOWEST: u64 = 64;
 
-/// The largest answer.
-const MAX_ANSWER: usize = 128 << 20;
+/// The most bytes of the description of a workspace, and of the text of an error.
+const MAX_SHORT: usize = 64 << 10;
 
 /// An operation that was not done, or of which it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +59,7 @@ pub(crate) struct Done<T> {
 pub(crate) struct Link {
     route: Box<dyn Route>,
     breaker: Arc<Breaker>,
+    pub(crate) budget: Budget,
     pub(crate) timing: Timing,
     /// The run of the agent that answered last, if it is known.
     run: Mutex<Option<Run>>,
@@ -83,6 +85,8 @@ enum Failure {
     Unclear(String),
     /// The agent has no room at present.
     Busy(String),
+    /// The host has no room for the answer at present.
+    NoRoom(String),
     /// It is another run of the agent than the one that the request names.
     OtherRun,
     /// An earlier run of the agent may have done it, and the present run does not remember that.
@@ -90,10 +94,16 @@ enum Failure {
 }
 
 impl Link {
-    pub(crate) fn new(route: Box<dyn Route>, timing: Timing, breaker: Arc<Breaker>) -> Self {
+    pub(crate) fn new(
+        route: Box<dyn Route>,
+        timing: Timing,
+        breaker: Arc<Breaker>,
+        budget: Budget,
+    ) -> Self {
         Self {
             route,
             breaker,
+            budget,
             timing,
             run: Mutex::default(),
         }
@@ -120,9 +130,9 @@ impl Link {
             within: attempts.within(self.timing.answer),
         };
         let (transport, answer) = self.send(request, attempts).await?;
-        let (_, body) = self.read(&*transport, answer).await?;
+        let (_, body) = self.read(&*transport, answer, MAX_SHORT).await?;
         let agent = transport.agent();
-        let identity = explain::identity(agent, &body).map_err(Failure::Refused)?;
+        let identity = explain::identity(agent, &body.bytes).map_err(Failure::Refused)?;
         let instance = HeaderValue::from_str(&identity.instance);
         let instance = instance.map_err(|_| Failure::Refused(explain::none_of_ours(agent)))?;
         let run = Run {
@@ -141,7 +151,8 @@ impl Link {
     ) -> Result<Done<O::Reply>, CallError> {
         let body = to_body(operation)?;
         let (repeat, waits) = (operation.repeat(), operation.waits());
-        self.attempt::<O>(repeat, waits, || Ok((body.clone(), waits)))
+        let prepared = || Ok((body.clone(), waits));
+        self.attempt::<O>(repeat, waits, operation.max_reply(), prepared)
             .await
     }
 
@@ -154,14 +165,16 @@ impl Link {
             let operation = operation();
             Ok((to_body(&operation)?, operation.waits()))
         };
-        let waits = operation().waits();
-        self.attempt::<O>(Repeat::Harmless, waits, prepared).await
+        let (waits, most) = (operation().waits(), operation().max_reply());
+        self.attempt::<O>(Repeat::Harmless, waits, most, prepared)
+            .await
     }
 
     async fn attempt<O: Operation>(
         &self,
         repeat: Repeat,
         waits: Duration,
+        most: usize,
         prepared: impl Fn() -> Result<(Bytes, Duration), CallError>,
     ) -> Result<Done<O::Reply>, CallError> {
         let mut attempts = Attempts::new(repeat, self.timing.patience + waits);
@@ -184,7 +197,7 @@ impl Link {
                 within: attempts.within(self.timing.answer) + waits + uploading,
                 body,
             };
-            let failure = match self.called_once::<O>(request, &mut attempts).await {
+            let failure = match self.called_once::<O>(request, most, &mut attempts).await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
@@ -195,6 +208,7 @@ impl Link {
     async fn called_once<O: Operation>(
         &self,
         mut request: Request,
+        most: usize,
         attempts: &mut Attempts,
     ) -> Result<Done<O::Reply>, Failure> {
         if attempts.repeat != Repeat::Harmless {
@@ -202,10 +216,10 @@ impl Link {
             request.headers.insert(INSTANCE, run.instance);
         }
         let (transport, answer) = self.send(request, attempts).await?;
-        let (headers, body) = self.read(&*transport, answer).await?;
+        let (headers, body) = self.read(&*transport, answer, most).await?;
         let events = headers.get(EVENTS);
         let events = events.and_then(|events| events.to_str().ok()?.parse().ok());
-        let reply = serde_json::from_slice(&body).map_err(|error| {
+        let reply = serde_json::from_slice(&body.bytes).map_err(|error| {
             Failure::Broken(format!("the answer of the agent cannot be read: {error}"))
         })?;
         let mut known = self.run.lock();
@@ -303,17 +317,21 @@ impl Link {
         }
     }
 
-    /// Reads the body of a good answer.
+    /// Reads the body of a good answer, which has at most so many bytes.
     async fn read(
         &self,
         transport: &dyn Transport,
-        answer: Answer,
-    ) -> Result<(HeaderMap, Bytes), Failure> {
+        mut answer: Answer,
+        most: usize,
+    ) -> Result<(HeaderMap, Received), Failure> {
         let agent = transport.agent();
-        let mut reading = Limited::new(answer.body, MAX_ANSWER);
-        let mut body = BytesMut::new();
+        let most = match answer.status {
+            StatusCode::OK => most,
+            _ => MAX_SHORT,
+        };
+        let mut body = self.budget.begin(most);
         loop {
-            let frame = tokio::time::timeout(self.timing.answer, reading.frame()).await;
+            let frame = tokio::time::timeout(self.timing.answer, answer.body.frame()).await;
             let frame = frame.map_err(|_| {
                 Failure::Broken(format!("the answer of {agent} did not go on in time"))
             })?;
@@ -324,12 +342,16 @@ impl Link {
                 Failure::Broken(format!("the answer of {agent} broke off: {error}"))
             })?;
             if let Ok(data) = frame.into_data() {
-                body.extend_from_slice(&data);
+                let full = |error| format!("the answer of {agent} {error}");
+                body.add(&data).map_err(|error| match error {
+                    TooMuch::Long(_) => Failure::Unclear(full(error)),
+                    TooMuch::Full => Failure::NoRoom(full(error)),
+                })?;
             }
         }
         match answer.status {
-            StatusCode::OK => Ok((answer.headers, body.freeze())),
-            status => Err(refused(agent, status, &body)),
+            StatusCode::OK => Ok((answer.headers, body)),
+            status => Err(refused(agent, status, &body.bytes)),
         }
     }
 
@@ -339,7 +361,10 @@ impl Link {
     ///
     /// If there is none.
     async fn after(&self, failure: Failure, attempts: &mut Attempts) -> Result<(), CallError> {
-        attempts.may_be_done |= matches!(failure, Failure::Broken(_) | Failure::Unclear(_));
+        attempts.may_be_done |= matches!(
+            failure,
+            Failure::Broken(_) | Failure::Unclear(_) | Failure::NoRoom(_)
+        );
         if let Failure::OtherRun = failure {
             *self.run.lock() = None;
         }
@@ -429,7 +454,8 @@ impl Failure {
             | Self::Broken(text)
             | Self::Refused(text)
             | Self::Unclear(text)
-            | Self::Busy(text) => text,
+            | Self::Busy(text)
+            | Self::NoRoom(text) => text,
             Self::OtherRun | Self::Forgotten => {
                 "the agent was started anew meanwhile, and does not know whether this was done"
                     .into()

@@ -38,6 +38,17 @@ pub enum Repeat {
     Acts,
 }
 
+/// The most bytes of a reply without output, content or lists.
+const SHORT_REPLY: usize = 256 << 10;
+
+/// The most bytes of any reply: that of a list of many processes, whose commands may be long.
+const LONGEST_REPLY: usize = 64 << 20;
+
+/// Returns the most bytes of a reply with so many bytes in base64.
+fn with_bytes(bytes: usize) -> usize {
+    (bytes.min(LONGEST_REPLY / 2).div_ceil(3) * 4 + SHORT_REPLY).min(LONGEST_REPLY)
+}
+
 /// An operation on a workspace.
 pub trait Operation: Serialize + DeserializeOwned + JsonSchema + Send + Sync + 'static {
     /// The last part of its path, such as `start`.
@@ -45,6 +56,11 @@ pub trait Operation: Serialize + DeserializeOwned + JsonSchema + Send + Sync + '
 
     /// The most bytes of it, written as JSON.
     const MAX_BYTES: usize = 64 << 10;
+
+    /// Returns the most bytes of its reply, written as JSON. A host reads no more of the answer of an agent.
+    fn max_reply(&self) -> usize {
+        SHORT_REPLY
+    }
 
     /// What the operation returns, or why it could not be done.
     type Reply: Serialize + DeserializeOwned + JsonSchema + Send + 'static;
@@ -70,6 +86,7 @@ macro_rules! operation {
             $( $(#[$field_doc:meta])* $field:ident : $field_type:ty, )*
         } -> $reply:ty,
         $(max_bytes = $max_bytes:expr,)?
+        $(max_reply = |$sized:ident| $max_reply:expr,)?
         $(waits = |$waiting:ident| $waits:expr,)?
         |$this:ident, $workspace:ident| $perform:expr
     ) => {
@@ -84,6 +101,11 @@ macro_rules! operation {
             const NAME: &'static str = $name;
             $(const MAX_BYTES: usize = $max_bytes;)?
             type Reply = $reply;
+
+            $(fn max_reply(&self) -> usize {
+                let $sized = self;
+                $max_reply
+            })?
 
             fn repeat(&self) -> super::Repeat {
                 let repeat: fn(&Self) -> super::Repeat = $repeat;

@@ -7,14 +7,18 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use super::{Repeat, operation};
+use super::{Repeat, SHORT_REPLY, operation, with_bytes};
 use crate::Workspace;
 use crate::files::{
-    Chunk, CpuAccount, Entry, Error, MAX_WRITE, MAX_WRITES, Metadata, Skipped, Write,
+    Chunk, CpuAccount, Entry, Error, MAX_ENTRIES, MAX_READ, MAX_WRITE, MAX_WRITES, Metadata,
+    Skipped, Write,
 };
 
 /// The longest path, in bytes, with its escapes.
 const MAX_PATH: usize = 4096 * 6;
+
+/// The longest entry of a directory, in bytes: its name with its escapes, and the rest.
+const MAX_ENTRY: usize = 255 * 6 + 512;
 
 /// The conditions of an operation on files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -96,6 +100,7 @@ operation! {
         /// The conditions.
         within: Within,
     } -> Charged<Result<Chunk, Error>>,
+    max_reply = |this| with_bytes(this.max.min(MAX_READ)),
     |this, workspace| {
         let (path, offset, max) = (this.path, this.offset, this.max);
         this.within.perform(workspace, |error| error, move |of, account| of.read_file(path, offset, max, account)).await
@@ -129,6 +134,7 @@ operation! {
         within: Within,
     } -> Charged<Result<Vec<Metadata>, (usize, Error)>>,
     max_bytes = MAX_WRITE / 3 * 4 + MAX_WRITES * MAX_PATH,
+    max_reply = |this| this.writes.len() * (2 * MAX_PATH) + SHORT_REPLY,
     |this, workspace| {
         let writes = this.writes;
         this.within.perform(workspace, |error| (0, error), move |of, account| of.write_files(writes, account)).await
@@ -147,6 +153,7 @@ operation! {
         /// The conditions.
         within: Within,
     } -> Charged<Result<(Vec<Entry>, bool), Error>>,
+    max_reply = |this| this.max.min(MAX_ENTRIES) * MAX_ENTRY + SHORT_REPLY,
     |this, workspace| {
         let (path, after, max) = (this.path, this.after, this.max);
         this.within.perform(workspace, |error| error, move |of, account| of.read_directory(path, after, max, account)).await

@@ -6,9 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolhost_state::id::ChatId;
 
-use super::{Repeat, operation};
+use super::{LONGEST_REPLY, Repeat, SHORT_REPLY, operation, with_bytes};
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, MAX_COMMAND, MAX_OBSERVED, Observation, Owned,
+    AllQuery, Chunk, Command, Error, Info, MAX_COMMAND, MAX_LINE, MAX_OBSERVED, Observation, Owned,
     ProcessName, Signal, Snapshot, Started, State, WaitOptions, Waited, Wake,
 };
 use crate::{Owner, Status, Workspace};
@@ -18,6 +18,9 @@ const MAX_STDIN: usize = 4 << 20;
 
 /// The most bytes of a [`ProcessName`] as JSON.
 const MAX_NAME: usize = 512;
+
+/// The most bytes of output in a [`Snapshot`]: far more than an agent keeps in memory of one process.
+const MAX_SNAPSHOT: usize = 1 << 20;
 
 /// JSON and base64 make texts longer: six bytes for a control character at most.
 const ESCAPED: usize = 6;
@@ -141,6 +144,7 @@ operation! {
         /// The process.
         id: String,
     } -> Result<Info, Error>,
+    max_reply = |_this| MAX_COMMAND * ESCAPED + SHORT_REPLY,
     |this, workspace| workspace.info(this.owner.as_ref(), &this.id).await
 }
 
@@ -171,6 +175,7 @@ operation! {
         /// The process.
         id: String,
     } -> Result<Snapshot, Error>,
+    max_reply = |_this| with_bytes(MAX_SNAPSHOT),
     |this, workspace| workspace.snapshot(this.owner.as_ref(), &this.id).await
 }
 
@@ -186,6 +191,7 @@ operation! {
         /// The most bytes.
         max: usize,
     } -> Result<Chunk, Error>,
+    max_reply = |this| with_bytes(this.max),
     |this, workspace| workspace.read(this.owner.as_ref(), &this.id, this.since, this.max).await
 }
 
@@ -241,6 +247,7 @@ operation! {
         /// The most processes.
         max: usize,
     } -> Result<(Vec<Info>, usize), Error>,
+    max_reply = |_this| LONGEST_REPLY,
     |this, workspace| workspace.list(this.owner.as_ref(), this.running_only, this.max).await
 }
 
@@ -250,6 +257,7 @@ operation! {
         /// Which processes.
         query: AllQuery,
     } -> Result<(Vec<Owned>, usize), Error>,
+    max_reply = |_this| LONGEST_REPLY,
     |this, workspace| workspace.list_all(this.query).await
 }
 
@@ -260,6 +268,7 @@ operation! {
         processes: Vec<ProcessName>,
     } -> Result<Vec<Observation>, Error>,
     max_bytes = MAX_OBSERVED * MAX_NAME,
+    max_reply = |this| this.processes.len() * (MAX_LINE * ESCAPED + 2 * MAX_NAME) + SHORT_REPLY,
     |this, workspace| workspace.observe(this.processes).await
 }
 
@@ -269,6 +278,7 @@ operation! {
         /// The chat.
         chat: ChatId,
     } -> Result<Vec<Info>, Error>,
+    max_reply = |_this| LONGEST_REPLY,
     waits = |_this| LONGEST_END,
     |this, workspace| workspace.end_chat(&this.chat).await
 }
