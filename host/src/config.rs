@@ -257,13 +257,6 @@ impl Config {
         self
     }
 
-    /// Adds the plugin of scripts, as the file has it.
-    #[must_use]
-    pub fn with_scripts(mut self) -> Self {
-        self.has_scripts = true;
-        self
-    }
-
     /// Returns the path of the file, if there is one.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
@@ -372,7 +365,7 @@ impl Config {
         Ok(set)
     }
 
-    /// Returns the problems of plugins that need files or variables which are missing now.
+    /// Returns the problems of plugins and workspaces that need files or variables which are missing now.
     pub fn missing(&self) -> Vec<Problem> {
         let problems = match self.look_up() {
             Ok((_, mut problems)) => {
@@ -393,7 +386,13 @@ impl Config {
             };
             self.problem(path, text)
         };
-        problems.into_iter().map(problem).collect()
+        let workspaces = self.workspaces.unusable().into_iter();
+        let workspaces = workspaces.map(|(key, text)| self.problem(key, text));
+        problems
+            .into_iter()
+            .map(problem)
+            .chain(workspaces)
+            .collect()
     }
 
     /// Returns the plugins that can be looked up. For the others, returns the names, the keys, and the problems.

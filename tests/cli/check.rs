@@ -146,9 +146,65 @@ fn a_library_of_scripts_is_looked_for() {
     assert_eq!(code, Some(2), "{said}");
     let problem = "plugins.script.settings.library: the library cannot be used: ";
     assert!(said.contains(problem), "{said}");
-    std::fs::create_dir(configured.0.path().join("scripts")).unwrap();
+    // A call of `run_script` loads the scripts, whatever `tool_mode` says.
+    let scripts = configured.0.path().join("scripts");
+    std::fs::create_dir(&scripts).unwrap();
+    std::fs::write(scripts.join("bad.js"), "return 1;\n").unwrap();
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2), "{said}");
+    let problem = "line 1, column 10: plugins.script: ";
+    assert!(said.contains(problem) && said.contains("bad"), "{said}");
+    std::fs::write(scripts.join("bad.js"), "/** Returns one. */\nreturn 1;\n").unwrap();
     let (code, said) = configured.check();
     assert_eq!(code, Some(0), "{said}");
+}
+
+/// Everything for which `serve` would not start, or would refuse calls.
+#[test]
+fn what_keeps_a_server_from_starting_is_found() {
+    use std::os::unix::fs::PermissionsExt;
+    let configured = Configured::new(
+        r#"tls_cert = "cert.pem"
+tls_key = "key.pem"
+token_file = "open.token"
+approval_command = ["./hook"]
+
+[workspaces]
+root = "shared"
+templates = { none = "none" }
+
+[workspaces.agents.a]
+url = "ftp://127.0.0.1"
+token = "x"
+
+[plugins.digest]
+component = "one.wasm"
+sha256 = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
+
+[plugins.roots]
+component = "one.wasm"
+grants = { files = { access = "read", roots = ["nowhere"] } }
+"#,
+    );
+    let write = |name: &str, bytes: &[u8], mode| {
+        let path = configured.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+    };
+    write("cert.pem", b"no certificate", 0o600);
+    write("key.pem", b"no key", 0o600);
+    write("open.token", b"secret", 0o644);
+    write("one.wasm", &crate::guest::guest("well_behaved"), 0o600);
+    let shared = configured.0.path().join("shared");
+    std::fs::create_dir(&shared).unwrap();
+    std::fs::set_permissions(shared, PermissionsExt::from_mode(0o777)).unwrap();
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(2), "{said}");
+    // The digest of the guest is its own.
+    let lines = said
+        .lines()
+        .filter_map(|line| line.split(": its sha256").next());
+    insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
 }
 
 #[test]

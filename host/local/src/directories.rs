@@ -34,6 +34,20 @@ pub struct DirectoriesConfig {
     pub templates: BTreeMap<String, PathBuf>,
 }
 
+impl DirectoriesConfig {
+    /// Checks the root as far as that changes nothing: one that is missing would be made.
+    ///
+    /// # Errors
+    ///
+    /// If the root cannot be used.
+    pub fn check(&self) -> Result<(), OpenDirectoriesError> {
+        match self.root.try_exists() {
+            Ok(false) => Ok(()),
+            _ => root::check(&self.root),
+        }
+    }
+}
+
 /// Workspaces that are directories below one root, beside another workspace of this machine.
 #[derive(Debug)]
 pub struct Directories {

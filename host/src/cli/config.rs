@@ -79,6 +79,11 @@ pub(super) fn unreadable(config: &Config) -> Result<Vec<Problem>, ConfigError> {
 /// Returns all problems of a configuration beyond the file itself: of the files, variables, plugins and tools that it names.
 pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
     let mut problems = unreadable(config)?;
+    // The program loads the scripts for a call of `run_script` as well, whatever `tool_mode` says.
+    let config = match config.names_scripts() {
+        true => &config.clone().with_scripts(),
+        false => config,
+    };
     // Leave out plugins that cannot be looked up: `missing` has reported them.
     let set = config.plugins().unwrap_or_default();
     let set = PluginSet {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use super::Unusable;
 use super::named_files::named_files;
+use super::{Config, Unusable};
 use toolhost_core::{Grants, Options, PluginSource, SCRIPT, script};
 use toolhost_plugin::Limits;
 use toolhost_state::trusted::{self, check_directory};
@@ -41,6 +41,22 @@ pub(super) fn source(library: Option<&Path>, grants: &Grants, limits: &Limits) -
     PluginSource {
         library: library.map(read),
         ..script(options)
+    }
+}
+
+impl Config {
+    /// Adds the plugin of scripts, as the file has it.
+    #[must_use]
+    pub fn with_scripts(mut self) -> Self {
+        self.has_scripts = true;
+        self
+    }
+
+    /// Returns whether the file is about scripts: a section for their plugin, or a mode in which clients are offered them.
+    pub fn names_scripts(&self) -> bool {
+        let mode = self.settings.get("tool_mode");
+        self.plugins.contains_key(SCRIPT)
+            || mode.is_some_and(|mode| mode.as_str() != Some("direct"))
     }
 }
 

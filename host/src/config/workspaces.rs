@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use toolhost_local::DirectoriesConfig;
-use toolhost_remote::{Address, AgentsConfig, Lookup, TlsFiles};
+use toolhost_remote::{Address, Agents, AgentsConfig, Lookup, TlsFiles};
 use toolhost_state::secret::Secret;
 
+use super::problems::below;
 use super::section::Section;
 
 /// How the section is written.
@@ -38,6 +39,26 @@ impl Workspaces {
         root.chain(keys)
             .chain(self.token_files.iter().cloned())
             .collect()
+    }
+
+    /// Returns the keys that name something which cannot be used now, and the problem of each.
+    pub(super) fn unusable(&self) -> Vec<(String, String)> {
+        let mut problems = Vec::new();
+        if let Some(directories) = &self.directories {
+            let root = directories.check().err();
+            problems.extend(root.map(|error| ("workspaces.root".to_owned(), error.to_string())));
+            for (name, path) in &directories.templates {
+                if let Err(error) = path.read_dir() {
+                    let text = format!("{name}: {} cannot be read: {error}", path.display());
+                    problems.push(("workspaces.templates".to_owned(), text));
+                }
+            }
+        }
+        if let Err((agent, error)) = Agents::new(self.agents.clone()) {
+            let key = below("workspaces.agents", &agent);
+            problems.push((key, error.to_string()));
+        }
+        problems
     }
 }
 

@@ -33,11 +33,7 @@ impl Root {
         builder.recursive(true).mode(0o700);
         builder.create(path).map_err(unusable)?;
         let path = path.canonicalize().map_err(unusable)?;
-        let found = path.metadata().map_err(unusable)?;
-        let is_shared = found.mode() & 0o022 != 0;
-        if is_shared || found.uid() != rustix::process::geteuid().as_raw() {
-            return Err(OpenDirectoriesError::Shared { path });
-        }
+        check(&path)?;
         let lock = File::options()
             .create(true)
             .truncate(false)
@@ -95,6 +91,24 @@ impl Root {
     fn unfinished(&self, kind: &str) -> PathBuf {
         let number = uuid::Uuid::new_v4().simple();
         self.path.join(format!("{UNFINISHED}{kind}-{number}"))
+    }
+}
+
+/// Checks that only the user of this program can change a directory.
+pub(super) fn check(path: &Path) -> Result<(), OpenDirectoriesError> {
+    let path = path.to_path_buf();
+    let found = match path.metadata() {
+        Ok(found) if found.is_dir() => found,
+        Ok(_) => {
+            let source = io::ErrorKind::NotADirectory.into();
+            return Err(OpenDirectoriesError::Unusable { path, source });
+        }
+        Err(source) => return Err(OpenDirectoriesError::Unusable { path, source }),
+    };
+    let is_shared = found.mode() & 0o022 != 0;
+    match is_shared || found.uid() != rustix::process::geteuid().as_raw() {
+        true => Err(OpenDirectoriesError::Shared { path }),
+        false => Ok(()),
     }
 }
 

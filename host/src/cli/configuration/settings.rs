@@ -15,7 +15,9 @@ use toml::Value;
 use super::super::Arguments;
 use crate::config::{Config, MOST, Problem, meant};
 use toolhost_call::approval::Approval;
+use toolhost_http::Tls;
 use toolhost_service::sandbox::Limit;
+use toolhost_state::trusted::read_private;
 
 /// The subcommands whose flags are settings. The flags of the others concern a single run.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
@@ -203,16 +205,14 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
     let args: Vec<_> = args.filter(|arg| is_path(arg)).collect();
     let mut problems = Vec::new();
     for setting in of(config) {
-        if setting.key == "approval_command"
-            && let Some(program) = first(setting.value)
-            && Approval::command(program, Vec::new(), Duration::ZERO)
-                .is_ok_and(|approval| approval.is_missing())
-        {
-            let text = format!(
-                "the program {program:?} is not there, so every call that needs approval would be refused"
-            );
-            problems.push(config.problem(setting.path.clone().into_owned(), text));
-        }
+        let unusable = match &*setting.key {
+            "approval_command" => unusable_hook(setting.value),
+            "tls_cert" => unusable_certificate(config),
+            "token_file" | "approval_token_file" => unusable_token(setting.value, config),
+            _ => None,
+        };
+        let path = setting.path.clone().into_owned();
+        problems.extend(unusable.map(|text| config.problem(path, text)));
         if MADE.contains(&&*setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
             continue;
         }
@@ -231,11 +231,41 @@ pub(super) fn missing(config: &Config) -> Vec<Problem> {
     problems
 }
 
-/// Returns the first text of a list, or a text alone.
-fn first(value: &Value) -> Option<&str> {
-    match value {
-        Value::Array(values) => values.first()?.as_str(),
-        value => value.as_str(),
+/// Returns why the program of the approval hook cannot be used.
+fn unusable_hook(value: &Value) -> Option<String> {
+    let mut words = match value {
+        Value::Array(words) => words.iter(),
+        word => std::slice::from_ref(word).iter(),
+    }
+    .filter_map(Value::as_str);
+    let program = words.next()?;
+    let arguments = words.map(str::to_owned).collect();
+    match Approval::command(program, arguments, Duration::ZERO) {
+        Ok(approval) if approval.is_missing() => Some(format!(
+            "the program {program:?} is not there, so every call that needs approval would be refused"
+        )),
+        Ok(_) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Returns why the certificate and its key cannot be used. That one of them is missing is said elsewhere.
+fn unusable_certificate(config: &Config) -> Option<String> {
+    let file = |key| {
+        let path = config.settings().get(key)?.as_str()?;
+        Some(config.resolve(Path::new(path))).filter(|path| path.exists())
+    };
+    let (certificate, key) = (file("tls_cert")?, file("tls_key")?);
+    Some(Tls::open(certificate, key).err()?.to_string())
+}
+
+/// Returns why a file of a token cannot be used. That it is missing is said elsewhere.
+fn unusable_token(value: &Value, config: &Config) -> Option<String> {
+    let path = config.resolve(Path::new(value.as_str()?));
+    match read_private(&path) {
+        Ok(text) if text.trim().is_empty() => Some(format!("{} holds no token", path.display())),
+        Err(error) if path.exists() => Some(error.to_string()),
+        Ok(_) | Err(_) => None,
     }
 }
 
