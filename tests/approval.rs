@@ -127,7 +127,7 @@ async fn a_script_approves() {
     assert_eq!(
         serde_json::from_str::<Value>(&question).unwrap(),
         json!({
-            "chat": "chat-1", "call": request.id.as_str(), "plugin": "p", "tool": "t",
+            "principal": "host", "chat": "chat-1", "call": request.id.as_str(), "plugin": "p", "tool": "t",
             "hints": { "read_only": false, "non_destructive": false, "idempotent": false, "closed_world": false },
             "arguments": { "x": [1, "two"] },
         })

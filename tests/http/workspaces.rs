@@ -2,6 +2,7 @@
 
 mod agents;
 mod lives;
+mod making;
 mod tokens;
 
 use std::path::PathBuf;
@@ -295,6 +296,8 @@ async fn what_a_workspace_cannot_be_is_refused() {
         json!({ "template": "small", "git": { "url": "https://example.com" } }),
         json!({ "git": { "url": "--upload-pack=x" } }),
         json!({ "git": { "url": "a\nb" } }),
+        json!({ "git": { "url": "fd::17" } }),
+        json!({ "git": { "url": "ext::sh -c true" } }),
         json!({ "idle_seconds": 0 }),
         json!({ "quota": { "bytes": 1, "required": true } }),
     ] {

@@ -75,6 +75,7 @@ impl Watched {
         let arguments = to_raw_value(arguments)
             .map_err(|error| ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()))?;
         let question = Question {
+            principal: &self.principal,
             chat: self.chat.as_ref().map(ChatId::as_str),
             call: self.call.as_deref(),
             plugin: INTERFACE,

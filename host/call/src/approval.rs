@@ -1,12 +1,13 @@
 //! The approval hook: a command or a URL of the operator that approves or refuses calls of tools that may destroy something.
 //!
 //! There is no hook by default. The host asks the hook before every call of a tool that promises neither `read-only` nor
-//! `non-destructive`, and before the agent API starts a process or changes a file. With a hook, a call about which it was not
+//! `non-destructive`, before the agent API starts a process or changes a file, and before a workspace is made from a template or a
+//! repository. With a hook, a call about which it was not
 //! asked cannot start or signal processes, or write files of the workspace.
 //!
-//! The hook gets one JSON object: `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. For the agent API, `plugin` is
-//! `agent-api`, and `chat` and `call` are null if the client names none. The hook fails closed: if it is broken, slow or
-//! missing, the call is refused.
+//! The hook gets one JSON object: `principal`, `chat`, `call`, `plugin`, `tool`, `hints` and `arguments`. For the agent API, `plugin` is
+//! `agent-api`, and `chat` and `call` are null if the client names none; for the files with which a workspace begins, it is
+//! `workspace-provider`. The hook fails closed: if it is broken, slow or missing, the call is refused.
 //!
 //! - A *command* reads the object from standard input. Exit code 0 approves, 1 refuses with the reason on standard output,
 //!   anything else is a failure. It runs in `/`, in a process group of its own, without the host's environment.
@@ -81,6 +82,8 @@ pub enum ApprovalError {
 /// The question to the hook about a call.
 #[derive(Clone, Debug, Serialize)]
 pub struct Question<'a> {
+    /// The name of the principal of the call.
+    pub principal: &'a str,
     /// The chat of the call; `None` for a client of the agent API that names none.
     pub chat: Option<&'a str>,
     /// The id of the call, if it has one.

@@ -229,6 +229,7 @@ impl From<WorkspaceError> for Problem {
         let kind = match &error {
             WorkspaceError::UnknownWorkspace(_) => Kind::UNKNOWN_WORKSPACE,
             WorkspaceError::ForeignWorkspace => Kind::FOREIGN_WORKSPACE,
+            WorkspaceError::BoundedActor => Kind::BOUNDED_TOKEN,
             WorkspaceError::ChatBound { .. } => Kind::CHAT_BOUND,
             WorkspaceError::OtherHost { .. } | WorkspaceError::AgentElsewhere { .. } => {
                 Kind::OTHER_HOST
@@ -239,7 +240,9 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::InvalidWorkspace(_) => Kind::BROKEN_REQUEST,
             WorkspaceError::NoProvider(_) => Kind::NO_PROVIDER,
             WorkspaceError::Changing(_) | WorkspaceError::TooManyWorkspaces(_) => Kind::BUSY,
-            WorkspaceError::WorkspaceFailed { .. } => Kind::WORKSPACE_UNAVAILABLE,
+            WorkspaceError::WorkspaceFailed { .. } | WorkspaceError::NotApproved { .. } => {
+                Kind::WORKSPACE_UNAVAILABLE
+            }
             WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
         };
         let mut problem = Self::new(kind, error.to_string());

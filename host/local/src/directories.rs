@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_workspace::{DirectorySpec, Opened, Provider, ProviderError, Spec};
+use toolhost_workspace::{DirectorySpec, Opened, Provider, ProviderError, Spec, Watched};
 
 use crate::Local;
 pub use open_error::OpenDirectoriesError;
@@ -114,21 +114,32 @@ impl Directories {
     }
 
     /// Makes the directory of a workspace, complete or not at all.
-    async fn make(&self, path: &Path, spec: &DirectorySpec) -> Result<(), ProviderError> {
+    async fn make_at(
+        &self,
+        path: &Path,
+        spec: &DirectorySpec,
+        watched: Watched<'_>,
+    ) -> Result<(), ProviderError> {
         let new = self
             .root
             .make_unfinished()
             .map_err(|error| failed(&error))?;
-        let filled = self.fill(&new, spec).await;
+        let filled = self.fill(&new, spec, watched).await;
         let made =
             filled.and_then(|()| std::fs::rename(&new, path).map_err(|error| failed(&error)));
-        if made.is_err() {
-            self.root.remove_later(new);
+        match &made {
+            Ok(()) => tracing::info!(path = %path.display(), "a workspace was made"),
+            Err(_) => self.root.remove_later(new),
         }
         made
     }
 
-    async fn fill(&self, path: &Path, spec: &DirectorySpec) -> Result<(), ProviderError> {
+    async fn fill(
+        &self,
+        path: &Path,
+        spec: &DirectorySpec,
+        watched: Watched<'_>,
+    ) -> Result<(), ProviderError> {
         if let Some(quota) = spec.quota {
             let (quotas, to) = (Arc::clone(&self.quotas), path.to_path_buf());
             blocking(move || quotas.assign(&to, &quota)).await?;
@@ -139,7 +150,7 @@ impl Directories {
             blocking(move || copy::copy(&from, &to)).await?;
         }
         if let Some(git) = &spec.git {
-            clone::clone(&self.beside, path, git).await?;
+            clone::clone(&self.beside, path, git, watched).await?;
         }
         Ok(())
     }
@@ -197,9 +208,10 @@ impl Provider for Directories {
         Box::pin(async move {
             let spec = directory(spec)?;
             let path = self.directory(name);
-            if !is_directory(&path)? {
-                self.make(&path, spec).await?;
-                tracing::info!(workspace = %name, path = %path.display(), "the workspace was made");
+            match is_directory(&path)? {
+                true => {}
+                false if spec.has_files() => return Err(ProviderError::NotMade),
+                false => self.make_at(&path, spec, &|workspace| workspace).await?,
             }
             let (beside, quotas) = (Arc::clone(&self.beside), Arc::clone(&self.quotas));
             let quota = spec.quota;
@@ -215,6 +227,18 @@ impl Provider for Directories {
                 // Its processes end with the host.
                 remembers_starts: false,
             })
+        })
+    }
+
+    fn make<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+        watched: Watched<'a>,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        Box::pin(async move {
+            let path = self.directory(name);
+            self.make_at(&path, directory(spec)?, watched).await
         })
     }
 

@@ -31,6 +31,7 @@ pub(super) async fn approve(
     let broken = |error: serde_json::Error| Failure::Broken(error.to_string());
     let arguments: &RawValue = serde_json::from_str(request.arguments.as_str()).map_err(broken)?;
     let question = Question {
+        principal: request.actor.name(),
         chat: Some(request.chat.as_str()),
         call: Some(request.id.as_str()),
         plugin: &trail.plugin,

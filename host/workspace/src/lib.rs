@@ -29,7 +29,7 @@ use process::{
 
 pub use bounded::{Bounded, Sight};
 pub use provider::{
-    AgentSpec, DirectorySpec, GitSpec, Opened, Provider, ProviderError, Quota, Spec,
+    AgentSpec, DirectorySpec, GitSpec, Opened, Provider, ProviderError, Quota, Spec, Watched,
 };
 
 /// The owner of a process: a chat, or `None` if a client of the agent API started the process and named no chat.

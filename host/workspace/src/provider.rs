@@ -32,13 +32,29 @@ pub trait Provider: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Opens a workspace, and makes it if it is not there. The host opens a workspace when a call needs it, once at a time, and drops
+    /// Opens a workspace. One that is not there is made empty. The host opens a workspace when a call needs it, once at a time, and drops
     /// it when it was idle for a while: what runs in it goes on.
+    ///
+    /// # Errors
+    ///
+    /// [`ProviderError::NotMade`] if it is not there and begins with files: [`Provider::make`] makes those.
     fn open<'a>(
         &'a self,
         name: &'a WorkspaceName,
         spec: &'a Spec,
     ) -> BoxFuture<'a, Result<Opened, ProviderError>>;
+
+    /// Makes a workspace that is not there, with the files with which it begins. This may start processes, all of them in workspaces that
+    /// `watched` returned.
+    fn make<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+        watched: Watched<'a>,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        _ = (name, spec, watched);
+        Box::pin(async { Ok(()) })
+    }
 
     /// Removes everything that this provider made for a workspace. Nothing runs in the workspace any more. A workspace that was never
     /// opened is no error.
@@ -48,6 +64,9 @@ pub trait Provider: fmt::Debug + Send + Sync {
         spec: &'a Spec,
     ) -> BoxFuture<'a, Result<(), ProviderError>>;
 }
+
+/// Returns a workspace that records the changes made through it.
+pub type Watched<'a> = &'a (dyn Fn(Arc<dyn Workspace>) -> Arc<dyn Workspace> + Sync);
 
 /// An open workspace.
 #[derive(Clone, Debug)]
@@ -69,6 +88,29 @@ pub enum ProviderError {
     /// The system failed. It may succeed later.
     #[error("{0}")]
     Failed(String),
+    /// The workspace is not there, and begins with files that were not made yet. Nothing was done.
+    #[error("the workspace is not made yet")]
+    NotMade,
+    /// The operator refused to have the workspace made. Nothing was done.
+    #[error("the workspace was not made: {0}")]
+    NotApproved(String),
+    /// A repository cannot be cloned. The client learns no reason: it chose the address, and the reason would tell which services this
+    /// machine reaches.
+    #[error("the repository cannot be cloned; the operator's log says why")]
+    NotCloned {
+        /// The reason with the last words of git, for the operator.
+        reason: String,
+    },
+}
+
+impl ProviderError {
+    /// Returns the error with its reason, for the operator.
+    pub fn detail(&self) -> String {
+        match self {
+            Self::NotCloned { reason } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
 }
 
 /// What a workspace should be. The tag `provider` names its provider.
@@ -141,7 +183,41 @@ pub struct Quota {
     pub required: bool,
 }
 
+impl GitSpec {
+    /// Returns the address without its user information and query, which may hold credentials.
+    pub fn shown_url(&self) -> String {
+        let url = self.url.split(['?', '#']).next().unwrap_or_default();
+        match self.credentials() {
+            Some(credentials) => url.replacen(&format!("{credentials}@"), "…@", 1),
+            None => url.to_owned(),
+        }
+    }
+
+    /// Returns the user information of the address, such as `user:password`.
+    pub fn credentials(&self) -> Option<&str> {
+        let (_, rest) = self.url.split_once("://")?;
+        let authority = rest.split(['/', '?', '#']).next()?;
+        let (credentials, _) = authority.rsplit_once('@')?;
+        Some(credentials)
+    }
+}
+
+impl DirectorySpec {
+    /// Returns whether its making writes files or starts processes.
+    pub fn has_files(&self) -> bool {
+        self.template.is_some() || self.git.is_some()
+    }
+}
+
 impl Spec {
+    /// Returns whether its making writes files or starts processes on this machine.
+    pub fn has_files(&self) -> bool {
+        match self {
+            Self::Directory(spec) => spec.has_files(),
+            Self::Agent(_) => false,
+        }
+    }
+
     /// Returns the name of its provider.
     pub fn provider(&self) -> &'static str {
         match self {

@@ -34,7 +34,7 @@ async fn a_workspace_begins_with_a_template() {
 }
 
 /// Makes a repository with one file.
-fn repository(path: &Path) {
+pub(super) fn repository(path: &Path) {
     let script = "git init -q -b main . && echo cloned > file && git add . && \
         git -c user.name=a -c user.email=a@example.com commit -qm first";
     let mut sh = std::process::Command::new("sh");
@@ -80,7 +80,10 @@ async fn a_clone_runs_in_the_sandbox_and_leaves_nothing_half_made() {
     let call = within("cloned", "true");
     let answer = spaces.done(Method::POST, "/v1/chats/a/calls", call).await;
     let error = answer["error"]["message"].as_str().unwrap_or_default();
-    assert!(error.contains("git clone ended with"), "{answer}");
+    assert!(
+        error.ends_with("the repository cannot be cloned; the operator's log says why"),
+        "{answer}"
+    );
     let state = spaces
         .done(Method::GET, "/v1/workspaces/cloned", None)
         .await;

@@ -14,6 +14,11 @@ pub enum WorkspaceError {
     /// The actor is for other workspaces.
     #[error("this token is for other workspaces")]
     ForeignWorkspace,
+    /// The workspace begins with files, and the actor is bound to some tools.
+    #[error(
+        "this token is for some tools only: it makes no workspace with a template or a repository; make it with another token"
+    )]
+    BoundedActor,
     /// The chat belongs to another workspace, or a call of it ran in the default one.
     #[error(
         "the chat {chat} belongs to the workspace \"{workspace}\" since its first call: use another chat"
@@ -59,6 +64,14 @@ pub enum WorkspaceError {
     /// The system failed.
     #[error("the workspace \"{name}\" cannot be used: {reason}")]
     WorkspaceFailed {
+        /// The workspace.
+        name: WorkspaceName,
+        /// The reason.
+        reason: String,
+    },
+    /// The operator refused to have the workspace made.
+    #[error("the workspace \"{name}\" was not made: {reason}")]
+    NotApproved {
         /// The workspace.
         name: WorkspaceName,
         /// The reason.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost_call::call::{Admitted, Outcome, Permission, Refused, Request};
+use toolhost_call::call::{Admitted, Outcome, Permission, Refused, Request, WorkspaceError};
 use toolhost_call::metrics::PluginState;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
@@ -56,7 +56,7 @@ impl Host {
         let nested = plugin.makes_calls().then(|| OfCall::of(self, &request));
         let execution = async move {
             let _tracked = tracked;
-            let opening = host.workspace_for(&route, &place);
+            let opening = host.workspace_for(&route, &place, &request);
             let opened = cancelled.run_until_cancelled(opening).await;
             drop(waiting);
             let outcome = match opened {
@@ -85,12 +85,13 @@ impl Host {
                         }
                     }
                 }
-                Some(Err(reason)) => without_workspace(&request, ErrorKind::Unavailable, reason),
+                Some(Err(error)) => without_workspace(&request, error),
                 None => {
-                    let reason = "the call was cancelled while its workspace was made".to_owned();
+                    let reason = "the call was cancelled while its workspace was made";
+                    let error = ToolError::new(ErrorKind::Cancelled, reason);
                     Outcome {
                         cancelled: true,
-                        ..without_workspace(&request, ErrorKind::Cancelled, reason)
+                        ..without_workspace(&request, error)
                     }
                 }
             };
@@ -153,20 +154,28 @@ impl Host {
         &self,
         route: &Route,
         place: &Place,
-    ) -> Result<Arc<dyn Workspace>, String> {
+        request: &Request,
+    ) -> Result<Arc<dyn Workspace>, ToolError> {
         let Place::Named(_) = place else {
             return Ok(Arc::clone(&route.granted.of_default));
         };
-        let opened = self.inner.workspaces.opened(place).await;
-        let workspace = opened.map_err(|error| error.to_string())?;
+        let workspaces = &self.inner.workspaces;
+        let need = || Some(workspaces.oversight().of_call(request));
+        let opened = workspaces.opened(place, need).await;
+        let workspace = opened.map_err(|error| {
+            let kind = match error {
+                WorkspaceError::NotApproved { .. } => ErrorKind::Denied,
+                _ => ErrorKind::Unavailable,
+            };
+            ToolError::new(kind, error.to_string())
+        })?;
         let granted = route.granted.part_of(workspace).await;
-        granted.map_err(|error| error.to_string())
+        granted.map_err(|error| ToolError::new(ErrorKind::Unavailable, error.to_string()))
     }
 }
 
 /// Returns the outcome of a call that had no workspace to run in.
-fn without_workspace(request: &Request, kind: ErrorKind, reason: String) -> Outcome {
-    let error = ToolError::new(kind, reason);
+fn without_workspace(request: &Request, error: ToolError) -> Outcome {
     Outcome::new(request.id.clone(), request.tool.as_str(), Err(error))
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::workspaces::{Providers, Routed, Workspaces, keep_up};
+use super::workspaces::{Oversight, Providers, Routed, Workspaces, keep_up};
 use super::{
     Host, Inner, Offer, PluginSet, PluginSource, Plugins, connected, embedded, interrupted, live,
     neighbours, observe, readers,
@@ -328,8 +328,19 @@ impl Builder {
         };
         providers.agents = agents.clone().map(|agents| agents as Arc<dyn Provider>);
         let store = Arc::clone(state.store());
-        let workspaces =
-            Workspaces::open(Arc::clone(&default), local.is_some(), providers, store).await?;
+        let oversight = Oversight {
+            audit: self.audit.clone(),
+            metrics: self.metrics.clone(),
+            approval: self.approval.clone(),
+        };
+        let opening = Workspaces::open(
+            Arc::clone(&default),
+            local.is_some(),
+            providers,
+            store,
+            oversight,
+        );
+        let workspaces = opening.await?;
         let workspaces = Arc::new(workspaces);
         let workspace: Arc<dyn Workspace> = Arc::new(Routed(Arc::clone(&workspaces)));
         let events = Events::new(self.event_limits);

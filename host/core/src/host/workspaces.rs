@@ -8,6 +8,7 @@ mod binding;
 mod elsewhere;
 mod entry;
 mod homes;
+mod making;
 mod managing;
 mod of_one;
 mod providers;
@@ -27,11 +28,12 @@ use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Store, StoreError};
 use toolhost_workspace::process::Subscriber;
-use toolhost_workspace::{NamedCounts, Workspace};
+use toolhost_workspace::{NamedCounts, ProviderError, Workspace};
 
 use entry::Entry;
 pub(super) use entry::InUse;
 pub use homes::Located;
+pub(super) use making::{Need, Oversight};
 pub use managing::{Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 pub(super) use providers::Providers;
 pub(super) use routed::Routed;
@@ -49,6 +51,7 @@ pub(super) struct Workspaces {
     default: Arc<dyn Workspace>,
     providers: Providers,
     store: Arc<dyn Store>,
+    oversight: Oversight,
     /// The subscribers of the events of agents.
     subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
     table: Mutex<Table>,
@@ -110,6 +113,7 @@ impl Workspaces {
         is_local: bool,
         providers: Providers,
         store: Arc<dyn Store>,
+        oversight: Oversight,
     ) -> Result<Self, StoreError> {
         let stored = store.workspaces().await?;
         if stored.damaged > 0 {
@@ -138,6 +142,7 @@ impl Workspaces {
             default,
             providers,
             store,
+            oversight,
             subscribers: Mutex::default(),
             table: Mutex::new(table),
             is_local,
@@ -169,10 +174,17 @@ impl Workspaces {
         }
     }
 
-    /// Opens a workspace unless it is open. The work goes on if the caller drops the future.
+    /// Returns the audit trail and the approval hook for the workspaces that are made.
+    pub(super) fn oversight(&self) -> &Oversight {
+        &self.oversight
+    }
+
+    /// Opens a workspace unless it is open. `need` returns the reason to make its files, if there are none yet. If the caller drops the
+    /// future, a question to the approval hook is dropped, and work that has begun goes on.
     pub(super) async fn opened(
         self: &Arc<Self>,
         place: &Place,
+        need: impl FnOnce() -> Option<Need>,
     ) -> Result<Arc<dyn Workspace>, WorkspaceError> {
         let Place::Named(used) = place else {
             return Ok(Arc::clone(&self.default));
@@ -185,12 +197,19 @@ impl Workspaces {
         let provider = Arc::clone(provider);
         let this = Arc::clone(self);
         let name = used.name().clone();
-        let opening = tokio::spawn(async move { used.open_with(&*provider, &this).await });
-        let failed = |reason: String| WorkspaceError::WorkspaceFailed { name, reason };
-        let opened = opening.await;
+        let need = need();
+        let _over = need.as_ref().map(|need| need.over.clone().drop_guard());
+        let opening = async move { used.open_with(&*provider, &this, need).await };
+        let opened = tokio::spawn(opening).await;
         opened
-            .unwrap_or_else(|error| Err(error.to_string()))
-            .map_err(failed)
+            .unwrap_or_else(|error| Err(ProviderError::Failed(error.to_string())))
+            .map_err(|error| match error {
+                ProviderError::NotApproved(reason) => WorkspaceError::NotApproved { name, reason },
+                other => WorkspaceError::WorkspaceFailed {
+                    name,
+                    reason: other.to_string(),
+                },
+            })
     }
 
     /// Returns how many workspaces with names there are, and in which states.

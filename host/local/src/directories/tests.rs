@@ -130,6 +130,13 @@ async fn a_template_is_copied_as_it_is() {
         template: Some("t".into()),
         ..DirectorySpec::default()
     });
+    // Only what is asked for is made.
+    let unmade = directories.open(&name("w"), &spec).await.unwrap_err();
+    assert_eq!(unmade, ProviderError::NotMade);
+    directories
+        .make(&name("w"), &spec, &|workspace| workspace)
+        .await
+        .unwrap();
     let opened = directories.open(&name("w"), &spec).await.unwrap();
     let root = opened.workspace.root().to_path_buf();
     let run = fs::metadata(root.join("bin/run")).unwrap();

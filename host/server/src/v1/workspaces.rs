@@ -305,7 +305,7 @@ impl From<WorkspaceInfo> for Workspace {
             url: agent.url,
             template: spec.template,
             git: spec.git.map(|git| Repository {
-                url: git.url,
+                url: git.shown_url(),
                 branch: git.branch,
             }),
             quota: spec.quota.map(|quota| Bounds {
@@ -321,14 +321,15 @@ impl From<WorkspaceInfo> for Workspace {
 /// Makes a workspace
 ///
 /// Repeating the request is no error. The files are made when the first call runs in the workspace. Without a body, the workspace is an
-/// empty directory, or stays as it is. Of a workspace that is there, only `idle_seconds` can be changed, and the `url` and `token` of its agent.
+/// empty directory, or stays as it is. A workspace with a template or a repository needs a token without a list of tools. Of a workspace
+/// that is there, only `idle_seconds` can be changed, and the `url` and `token` of its agent.
 #[utoipa::path(
     put, path = "/v1/workspaces/{*name}", operation_id = "putWorkspace", tag = "workspaces",
     params(WorkspacePath),
     request_body(content = Option<WorkspaceRequest>, description = "What it should be.", example = json!({ "provider": "directory" })),
     responses((status = 200, description = "The workspace.", body = Workspace)),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_workspace", "workspace_exists", "no_provider", "unrecorded", "workspace_unavailable"
+        "missing_scope", "foreign_workspace", "bounded_token", "workspace_exists", "no_provider", "unrecorded", "workspace_unavailable"
     ]))),
 )]
 async fn put(

@@ -108,7 +108,7 @@ impl Workspaces {
         let (this, entry) = (Arc::clone(self), Arc::clone(entry));
         tokio::spawn(async move {
             if let Ok(used) = entry.hold() {
-                _ = this.opened(&Place::Named(used)).await;
+                _ = this.opened(&Place::Named(used), || None).await;
             }
         });
     }
@@ -123,7 +123,7 @@ impl Workspaces {
             Ok(used) => used,
             Err(error) => return Some(Err(error)),
         };
-        Some(self.opened(&Place::Named(used)).await)
+        Some(self.opened(&Place::Named(used), || None).await)
     }
 
     /// Sends the events of all agents to a subscriber, now and when they are opened.

@@ -10,10 +10,10 @@ use toolhost_call::call::WorkspaceError;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::StoredWorkspace;
 use toolhost_workspace::process::Subscriber;
-use toolhost_workspace::{Opened, Provider, Spec, Workspace};
+use toolhost_workspace::{Opened, Provider, ProviderError, Spec, Workspace};
 
-use super::Workspaces;
 use super::of_one::OfOneWorkspace;
+use super::{Need, Workspaces};
 use toolhost_state::unix_time;
 
 /// The last use is stored if it is newer than the stored one by this much.
@@ -309,17 +309,27 @@ impl InUse {
         self.0.spec()
     }
 
-    /// Opens the workspace unless it is open. Returns the reason if it cannot be opened.
+    /// Opens the workspace unless it is open. If it begins with files that are not there yet, and there is a need, these are made.
     pub(super) async fn open_with(
         &self,
         provider: &dyn Provider,
         workspaces: &Arc<Workspaces>,
-    ) -> Result<Arc<dyn Workspace>, String> {
+        need: Option<Need>,
+    ) -> Result<Arc<dyn Workspace>, ProviderError> {
         let _turn = self.0.opening.lock().await;
         if let Some(open) = self.open() {
             return Ok(open);
         }
-        let opened = provider.open(&self.0.name, &self.0.spec()).await;
+        let (name, spec) = (&self.0.name, self.0.spec());
+        let opened = match (provider.open(name, &spec).await, need) {
+            (Err(ProviderError::NotMade), Some(need)) => {
+                match need.make(provider, name, &spec).await {
+                    Ok(()) => provider.open(name, &spec).await,
+                    Err(error) => Err(error),
+                }
+            }
+            (opened, _) => opened,
+        };
         let mut state = self.0.state.lock();
         match opened {
             Ok(opened) => {
@@ -340,10 +350,9 @@ impl InUse {
                 Ok(workspace)
             }
             Err(error) => {
-                let reason = error.to_string();
-                state.problem = Some(reason.clone());
-                tracing::error!(workspace = %self.0.name, error = reason, "a workspace cannot be opened");
-                Err(reason)
+                state.problem = Some(error.to_string());
+                tracing::error!(workspace = %self.0.name, error = error.detail(), "a workspace cannot be opened");
+                Err(error)
             }
         }
     }

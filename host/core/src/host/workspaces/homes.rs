@@ -210,7 +210,7 @@ impl Workspaces {
         }
         if let Ok(used) = entry.enter() {
             let place = Place::Named(used);
-            _ = tokio::time::timeout(OPENING, self.opened(&place)).await;
+            _ = tokio::time::timeout(OPENING, self.opened(&place, || None)).await;
         }
     }
 

@@ -85,7 +85,8 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// [`WorkspaceError::WorkspaceExists`] if there is another one of this name.
+    /// [`WorkspaceError::WorkspaceExists`] if there is another one of this name, and [`WorkspaceError::BoundedActor`] if it begins with
+    /// files and the actor is bound to some tools.
     pub async fn put_workspace(
         &self,
         name: &WorkspaceName,
@@ -97,6 +98,9 @@ impl Host {
         }
         if name.is_default() {
             return Err(WorkspaceError::WorkspaceExists(name.clone()));
+        }
+        if spec.as_ref().is_some_and(Spec::has_files) && !actor.may_use_all() {
+            return Err(WorkspaceError::BoundedActor);
         }
         let workspaces = &self.inner.workspaces;
         let _turn = workspaces.changing.lock().await;
@@ -118,9 +122,9 @@ impl Host {
         let provider = workspaces.providers.of(&spec)?;
         provider.check(name, &spec).map_err(|error| match error {
             ProviderError::Invalid(text) => WorkspaceError::InvalidWorkspace(text),
-            ProviderError::Failed(reason) => WorkspaceError::WorkspaceFailed {
+            other => WorkspaceError::WorkspaceFailed {
                 name: name.clone(),
-                reason,
+                reason: other.to_string(),
             },
         })?;
         let principal = actor.name().to_owned();

@@ -42,7 +42,7 @@ impl Routed {
     async fn opened(&self, chat: &ChatId) -> Result<Arc<dyn Workspace>, Error> {
         let place = self.0.place(chat).map_err(|error| unavailable(&error))?;
         self.0
-            .opened(&place)
+            .opened(&place, || Some(self.0.oversight().of_chat(chat)))
             .await
             .map_err(|error| unavailable(&error))
     }
