@@ -2,16 +2,19 @@
 //!
 //! The host makes the ruleset in advance, as a descriptor that any number of commands can apply.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
-    RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, Scope, make_bitflags,
+    RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 
 use crate::grants::{Grant, Rights};
+use crate::sandbox::PrepareError;
 
 /// The newest Landlock interface that this module uses. Rights that the kernel does not know are left out.
 const NEWEST: ABI = ABI::V10;
@@ -24,7 +27,7 @@ pub(crate) fn ruleset(
     grants: &[Grant],
     offline: bool,
     new: &[(PathBuf, OwnedFd)],
-) -> Result<Option<OwnedFd>, RulesetError> {
+) -> Result<Option<OwnedFd>, PrepareError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
@@ -37,21 +40,24 @@ pub(crate) fn ruleset(
     Ok(ruleset.into())
 }
 
-/// Adds a rule, unless the path was removed or contains a link now.
+/// Adds a rule, unless the path was removed, contains a link now, or is closed to this user.
 fn add(
     ruleset: RulesetCreated,
     grant: &Grant,
     new: &[(PathBuf, OwnedFd)],
-) -> Result<RulesetCreated, RulesetError> {
+) -> Result<RulesetCreated, PrepareError> {
     match open(&grant.path, new) {
-        Some(path) => ruleset.add_rule(PathBeneath::new(path, access(grant.rights))),
-        None => Ok(ruleset),
+        Ok(Some(path)) => Ok(ruleset.add_rule(PathBeneath::new(path, access(grant.rights)))?),
+        Ok(None) => Ok(ruleset),
+        Err(error) => Err(PrepareError::unread(&grant.path, error)),
     }
 }
 
-/// Opens a path; `None` if it cannot be opened. Refuses links: the path had none when the rule was made, but a command may have made
-/// one since.
-fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> Option<OwnedFd> {
+/// Opens a path; `None` if it is not there, or this user may not open it. Refuses links: the path had none when the rule was made, but a
+/// command may have made one since.
+///
+/// Any other error must not be skipped: a rule that is missing for want of descriptors would leave a sandbox in which nothing runs.
+fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> {
     let within = new
         .iter()
         .find_map(|(root, at)| Some((path.strip_prefix(root).ok()?, at)));
@@ -61,7 +67,30 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> Option<OwnedFd> {
         Some((below, at)) => (at.as_fd(), below),
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
-    openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS).ok()
+    match openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
+        Ok(path) => Ok(Some(path)),
+        Err(error) => match io::Error::from(error) {
+            error if is_out_of_reach(&error) => Ok(None),
+            error => Err(error),
+        },
+    }
+}
+
+/// Returns whether an error says that commands cannot reach a path, so that it needs no rule: the path does not exist, this user may not
+/// reach it, or its network file system is gone.
+pub(crate) fn is_out_of_reach(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| {
+        [
+            Errno::NOENT,
+            Errno::NOTDIR,
+            Errno::LOOP,
+            Errno::ACCESS,
+            Errno::NOTCONN,
+            Errno::STALE,
+        ]
+        .contains(&errno)
+    })
 }
 
 /// Returns the Landlock rights. On a file, the landlock crate drops the rights that only directories can have.

@@ -7,8 +7,10 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::files::is_out_of_reach;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
 use crate::real::RealPaths;
@@ -44,6 +46,8 @@ pub(crate) struct Grants {
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
     /// Paths of the policy or the places that were not granted, because `never` forbids them or because they are unsafe.
     pub(crate) refused: Vec<PathBuf>,
+    /// The first directory that could not be read although this user may read it, with the number of the error: rules are missing.
+    pub(crate) unread: Option<(PathBuf, i32)>,
     /// The paths of `never`, of the places and the policy.
     pub(crate) never: Never,
 }
@@ -113,7 +117,11 @@ impl Grants {
         if never.below(directory).all(|path| !path.is_dir()) {
             self.push(directory.to_path_buf(), Rights::List);
         }
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        let entries =
+            match fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+                Ok(entries) => entries,
+                Err(error) => return self.note_unread(directory, &error),
+            };
         for entry in entries {
             // The kernel checks the target of a link, so the link needs no rule.
             if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
@@ -128,6 +136,14 @@ impl Grants {
             } else {
                 self.split(&path, never);
             }
+        }
+    }
+
+    /// Notes a directory that cannot be read now. A directory that is gone, or closed to this user, needs no rules.
+    fn note_unread(&mut self, directory: &Path, error: &io::Error) {
+        if let Some(errno) = error.raw_os_error().filter(|_| !is_out_of_reach(error)) {
+            let unread = (directory.to_path_buf(), errno);
+            self.unread.get_or_insert(unread);
         }
     }
 

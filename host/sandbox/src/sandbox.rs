@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::denial::Rules;
 use crate::files;
@@ -40,12 +40,33 @@ pub enum PrepareError {
         "the workspace {0:?} is a directory that commands must never reach; choose another workspace"
     )]
     Forbidden(PathBuf),
+    /// A path that a rule names cannot be looked at. The path may be there, so a sandbox without the rule would be broken.
+    #[error("cannot look at {path:?}, which commands may use: {error}")]
+    Unread {
+        /// The path.
+        path: PathBuf,
+        /// The error of the system.
+        #[source]
+        error: io::Error,
+    },
+    /// The machine is short of processes, descriptors or memory, so it is not known what it supports. The text says what is short.
+    #[error("the machine has no room for the sandbox of commands: {0}")]
+    Short(String),
     /// The kernel refuses the Landlock ruleset.
     #[error("cannot make the Landlock ruleset: {0}")]
     Landlock(#[from] landlock::RulesetError),
     /// The filter of system calls cannot be compiled.
     #[error("cannot make the filter of system calls: {0}")]
     Seccomp(#[from] seccompiler::BackendError),
+}
+
+impl PrepareError {
+    pub(crate) fn unread(path: &Path, error: io::Error) -> Self {
+        Self::Unread {
+            path: path.to_path_buf(),
+            error,
+        }
+    }
 }
 
 impl Sandbox {
@@ -67,11 +88,15 @@ impl Sandbox {
     ///
     /// # Errors
     ///
-    /// If the policy is `required` and a part is not supported, or if the workspace is forbidden.
+    /// If the policy is `required` and a part is not supported, if the workspace is forbidden, or if a path cannot be looked at.
     pub fn foresee(plan: &Plan<'_>, support: &Support) -> Result<Report, PrepareError> {
         let (policy, grants) = (plan.policy, &plan.grants);
         if policy.mode == Mode::Off {
             return Ok(Report::off());
+        }
+        if let Some((path, errno)) = &grants.unread {
+            let error = io::Error::from_raw_os_error(*errno);
+            return Err(PrepareError::unread(path, error));
         }
         let is_refused = |path: &&PathBuf| grants.refused.contains(path);
         if let Some(path) = plan.places.workspace.iter().find(is_refused) {

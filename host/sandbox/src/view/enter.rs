@@ -12,6 +12,7 @@ use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
 use super::mounts::{FileSystem, Mount};
 use super::{NetworkAccess, Shown, Step, View, loopback};
+use crate::files::is_out_of_reach;
 use crate::sys;
 
 /// The new file systems and the socket of a view that a process has entered.
@@ -143,8 +144,10 @@ fn mount_new(system: &FileSystem<'_>, step: &Step) -> io::Result<(PathBuf, Owned
 /// Mounts an empty directory or file over a path; `None` if the path does not exist. The caller must make the mount read-only later:
 /// until then, later steps can make mount points in an empty directory.
 fn hide(path: &Path, empty: &OwnedFd) -> io::Result<Option<Mount>> {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
-        return Ok(None);
+    let metadata = match fs::symlink_metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if is_out_of_reach(&error) => return Ok(None),
+        Err(error) => return Err(error),
     };
     let mount = match metadata.is_dir() {
         true => Mount::new(&EMPTY)?,
