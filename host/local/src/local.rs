@@ -110,6 +110,7 @@ impl Workspace for Local {
             containment: self.processes.containment(),
             totals: self.processes.totals(),
             named: None,
+            shortage: self.processes.shortage(),
         };
         Box::pin(async { Ok(status) })
     }

@@ -47,6 +47,22 @@ pub struct Status {
     /// The workspaces with names beside this one; `None` if it has none.
     #[serde(default)]
     pub named: Option<NamedCounts>,
+    /// The starts that were refused because the machine had no room; `None` if none was.
+    #[serde(default)]
+    pub shortage: Option<Shortage>,
+}
+
+/// The starts that were refused because a machine had no room for them.
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct Shortage {
+    /// How many were refused.
+    pub count: u64,
+    /// How long ago the last one was refused, in seconds.
+    pub seconds_ago: u64,
+    /// The reason of the last one.
+    pub why: String,
 }
 
 /// How many workspaces with names there are.

@@ -10,20 +10,25 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tempfile::TempDir;
+use tokio::time::timeout;
 use toolhost_sandbox::{Mode, Narrower, Policy, PrepareError, Report};
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
-use super::{Environment, Error, Spawner};
+use super::{Environment, Error, Spawner, shortage};
 pub use confined::support;
 pub(super) use confined::{Common, Confined};
 pub(super) use egress::DenialObserver;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
+
+/// How long the end of idle sandboxes is waited for. Usually it takes milliseconds.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The variables that name the directory for temporary files. tmux makes its socket in the directory of the second one.
 pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
@@ -38,6 +43,8 @@ pub(super) struct Confinement {
     kept: Vec<PathBuf>,
     /// The parent of the chats' temporary directories; unset until the first sandbox needs it; `None`: commands use that of the system.
     temporary: OnceLock<Option<Temporary>>,
+    /// Held while that is opened.
+    opening: Mutex<()>,
 }
 
 /// The parent of the chats' temporary directories.
@@ -109,9 +116,10 @@ impl Confinement {
             state,
             kept,
             temporary: OnceLock::new(),
+            opening: Mutex::default(),
         };
         if confinement.common.policy.mode != Mode::Off {
-            confinement.temporary();
+            confinement.temporary()?;
         }
         // Log now what cannot be enforced, instead of at the first command.
         confinement.log_gaps(&confinement.common.report(workspace)?);
@@ -137,27 +145,31 @@ impl Confinement {
         }
     }
 
-    /// Returns the sandbox of a chat in a workspace for a wish. Makes it for the first command with this wish, and again if its spawner has ended. Must
-    /// be called within a tokio runtime.
-    pub(super) async fn of_chat(
+    /// Returns the sandbox of a chat in a workspace for a wish, if it has been made and its spawner has not ended. While another command
+    /// has a sandbox made, there is none.
+    pub(super) fn find(
+        &self,
+        workspace: &Path,
+        sandboxes: &SharedSandboxes,
+        wish: &Narrower,
+    ) -> Result<Option<Confined>, Error> {
+        let policy = self.policy(wish)?;
+        let made = sandboxes.try_lock();
+        Ok(made.and_then(|made| made.find(workspace, &policy)))
+    }
+
+    /// Makes the sandbox of a chat in a workspace for a wish, unless there is one. Must be called within a tokio runtime.
+    pub(super) async fn make(
         self: &Arc<Self>,
         workspace: &Arc<Path>,
         sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
         wish: &Narrower,
     ) -> Result<Confined, Error> {
-        let policy = self.policy(wish)?;
-        // While another command has a sandbox made, the lock is held for as long as that takes.
-        let made = sandboxes
-            .try_lock()
-            .and_then(|made| made.find(workspace, &policy));
-        if let Some(confined) = made {
-            return Ok(confined);
-        }
+        let policy = self.policy(wish)?.into_owned();
         let (this, sandboxes) = (Arc::clone(self), Arc::clone(sandboxes));
-        let (chat, policy) = (chat.cloned(), policy.into_owned());
-        let workspace = Arc::clone(workspace);
-        let making = move || this.make(workspace, &sandboxes, chat.as_ref(), policy);
+        let (chat, workspace) = (chat.cloned(), Arc::clone(workspace));
+        let making = move || this.make_now(workspace, &sandboxes, chat.as_ref(), policy);
         let made = tokio::task::spawn_blocking(making).await;
         made.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
     }
@@ -174,7 +186,7 @@ impl Confinement {
     }
 
     /// Returns the sandbox of a chat with a policy, and makes it if there is none. Blocks on the disk.
-    fn make(
+    fn make_now(
         &self,
         workspace: Arc<Path>,
         sandboxes: &SharedSandboxes,
@@ -200,35 +212,63 @@ impl Confinement {
         Ok(confined)
     }
 
-    fn temporary(&self) -> Option<&Temporary> {
-        let open = || {
-            let opened = Temporary::open(self.state.as_deref(), &self.kept).inspect_err(|error| {
+    /// Returns the parent of temporary directories. Without one, commands share that of the system and have no namespaces, so a shortage is
+    /// no reason to go without.
+    fn temporary(&self) -> Result<Option<&Temporary>, PrepareError> {
+        if let Some(temporary) = self.temporary.get() {
+            return Ok(temporary.as_ref());
+        }
+        let _one_at_a_time = self.opening.lock();
+        if let Some(temporary) = self.temporary.get() {
+            return Ok(temporary.as_ref());
+        }
+        let opened = match Temporary::open(self.state.as_deref(), &self.kept) {
+            Ok(opened) => Some(opened),
+            Err(error) if shortage::shortage(&error).is_some() => {
+                return Err(PrepareError::Short(error.to_string()));
+            }
+            Err(error) => {
                 tracing::warn!(%error, "commands have no directory for temporary files");
-            });
-            opened.ok()
+                None
+            }
         };
-        self.temporary.get_or_init(open).as_ref()
+        Ok(self.temporary.get_or_init(|| opened).as_ref())
     }
 
     fn make_directory(&self) -> Result<Option<PathBuf>, Error> {
-        let made = self.temporary().map(|temporary| {
+        let temporary = self
+            .temporary()
+            .map_err(|error| confined::unprepared(&error))?;
+        let made = temporary.map(|temporary| {
             make_directory(temporary.path()).map_err(|error| {
                 let path = temporary.path().display();
-                Error::Failed(format!(
-                    "cannot make a directory for temporary files in {path}: {error}"
-                ))
+                let doing = format!("cannot make a directory for temporary files in {path}");
+                shortage::failed(&doing, &error)
             })
         });
         made.transpose()
     }
 
-    /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. Dropping
-    /// a sandbox waits for the end of its namespaces.
+    /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. While one is
+    /// being made, the chat is not idle.
     pub(super) fn take_idle(sandboxes: &SharedSandboxes) -> Vec<Confined> {
-        let mut sandboxes = sandboxes.lock();
+        let Some(mut sandboxes) = sandboxes.try_lock() else {
+            return Vec::new();
+        };
         let idle = |made: &mut Made| made.confined.can_be_made_again();
         let idle = sandboxes.made.extract_if(.., idle);
         idle.map(|made| made.confined).collect()
+    }
+
+    /// Ends idle sandboxes, and waits until their processes and descriptors are gone.
+    pub(super) async fn end(idle: Vec<Confined>) {
+        idle.iter().for_each(Confined::end);
+        let gone = async {
+            for confined in &idle {
+                confined.gone().await;
+            }
+        };
+        _ = timeout(PATIENCE, gone).await;
     }
 
     /// Removes the temporary files of a chat. All its commands must have ended.

@@ -42,6 +42,7 @@ use supervised::Supervised;
 use toolhost_state::own_limits;
 use values::Streams;
 
+pub(super) use cgroup::limiting_processes;
 pub(super) use group::watch;
 pub use ignored::is_ignored;
 pub(super) use kept::{Moved, Place, Preparation, Spool};
@@ -127,8 +128,9 @@ async fn spawn_kept(
     let pipe = OwnedFd::from(reader);
     rustix::io::ioctl_fionbio(&pipe, true)?;
     let fds = kept.descriptors(pipe.as_fd())?;
-    let (supervised, watch) = spawner.spawn(spawn, streams, Some(fds)).await?;
+    // Nothing may fail once the command runs.
     let spool = Arc::new(Spool::new(kept.spool.descriptor()?));
+    let (supervised, watch) = spawner.spawn(spawn, streams, Some(fds)).await?;
     let output = Output::kept(pipe, spool, watch.socket());
     Ok(Spawned {
         contained: Contained::Supervised(supervised),

@@ -1,6 +1,10 @@
 //! The counters of all processes of a host.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use toolhost_workspace::Shortage;
 
 use super::{Cause, State, Totals};
 
@@ -11,6 +15,16 @@ pub(super) struct Counts {
     ended: [AtomicU64; Cause::ALL.len()],
     lost: AtomicU64,
     output: AtomicU64,
+    gave_back: AtomicU64,
+    refused: Mutex<Refused>,
+}
+
+/// The starts that were refused because the machine had no room.
+#[derive(Debug, Default)]
+struct Refused {
+    count: u64,
+    /// The last one, with its reason.
+    last: Option<(Instant, String)>,
 }
 
 impl Counts {
@@ -20,6 +34,30 @@ impl Counts {
 
     pub(super) fn output(&self, bytes: usize) {
         self.output.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts sandboxes that idle chats gave back.
+    pub(super) fn gave_back(&self, sandboxes: usize) {
+        self.gave_back
+            .fetch_add(sandboxes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts a start that was refused because the machine has no room.
+    pub(super) fn refused(&self, why: &str) {
+        let mut refused = self.refused.lock();
+        refused.count += 1;
+        refused.last = Some((Instant::now(), why.to_owned()));
+    }
+
+    /// Returns the last start that was refused because the machine had no room.
+    pub(super) fn shortage(&self) -> Option<Shortage> {
+        let refused = self.refused.lock();
+        let (at, why) = refused.last.as_ref()?;
+        Some(Shortage {
+            count: refused.count,
+            seconds_ago: at.elapsed().as_secs(),
+            why: why.clone(),
+        })
     }
 
     /// Counts the end of a shell.
@@ -48,6 +86,8 @@ impl Counts {
                 .map(|(name, count)| (name.to_owned(), value(count)))
                 .collect(),
             output: value(&self.output),
+            refused: self.refused.lock().count,
+            gave_back: value(&self.gave_back),
             ..Totals::default()
         }
     }

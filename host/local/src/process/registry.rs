@@ -9,6 +9,7 @@ mod keeper;
 mod keeping;
 mod observing;
 mod recovery;
+mod shortages;
 mod slot;
 mod starts;
 mod stored;

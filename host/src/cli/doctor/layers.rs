@@ -16,7 +16,13 @@ pub(super) fn checks(policy: &Policy, spawner: Option<&Spawner>) -> (Vec<Check>,
         );
         return (vec![off], false);
     }
-    let support = sandbox_support(policy, spawner);
+    let support = match sandbox_support(policy, spawner) {
+        Ok(support) => support,
+        Err(error) => {
+            let advice = "look again when the machine has room: a server does not start now";
+            return (vec![Check::failed(NAME, error.to_string(), advice)], true);
+        }
+    };
     let layers = support.layers();
     let is_confined = support.landlock.is_ok() && support.seccomp.is_ok();
     (layers.into_iter().map(check).collect(), is_confined)

@@ -15,4 +15,10 @@ pub struct Totals {
     pub saved: u64,
     /// How many processes run or linger.
     pub live: u64,
+    /// How many starts were refused because the machine had no room.
+    #[serde(default)]
+    pub refused: u64,
+    /// How many idle chats gave back their namespaces because the machine had no room.
+    #[serde(default)]
+    pub gave_back: u64,
 }

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-
-use rustix::fs::OFlags;
+use std::time::Duration;
 
 use toolhost_sandbox::{
     Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
@@ -16,7 +16,7 @@ use toolhost_state::id::ChatId;
 
 use super::VARIABLES;
 use super::egress::{DenialObserver, Egress, Reports};
-use crate::process::{Command, Environment, Error, Spawner};
+use crate::process::{Command, Environment, Error, Spawner, shortage};
 
 /// Where commands see the shared memory of their namespaces.
 const MEMORY: &str = "/dev/shm";
@@ -57,16 +57,58 @@ struct Directory {
     seen_at: PathBuf,
 }
 
-/// Returns the layers that this machine supports for a policy. The spawner tries the namespaces.
-pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Support {
+/// How often the namespaces are tried if the machine is short of something, and the first pause between two tries, which doubles.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Returns the layers that this machine supports for a policy. The spawner tries the namespaces. Blocks for up to 1 s if the machine is
+/// short of something. Must be called within a tokio runtime.
+///
+/// # Errors
+///
+/// [`PrepareError::Short`] if the machine is still short of it then: whether it supports namespaces is not known.
+pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Result<Support, PrepareError> {
     let mut support = Support::detect();
     if policy.no_namespaces {
         support.namespaces = Err("they are disabled by --sandbox-no-namespaces".to_owned());
     } else if let Some(spawner) = spawner {
-        let tried = spawner.within(&View::trial());
-        support.namespaces = tried.map(drop).map_err(|error| error.to_string());
+        support.namespaces = try_namespaces(spawner)?;
     }
-    support
+    Ok(support)
+}
+
+/// Tries namespaces with every feature. The inner error says why the kernel forbids them.
+fn try_namespaces(spawner: &Spawner) -> Result<Result<(), String>, PrepareError> {
+    let mut pause = PAUSE;
+    for attempt in 1.. {
+        let error = match spawner.within(&View::trial()) {
+            Ok(_) => break,
+            Err(error) => error,
+        };
+        let short = shortage::of_namespaces(&error);
+        // A process that was killed may have been short of memory, or the kernel kills for a forbidden call.
+        let is_temporary = short.is_some() || error.kind() == ErrorKind::ConnectionAborted;
+        if is_temporary && attempt < TRIES {
+            std::thread::sleep(pause);
+            pause *= 2;
+            continue;
+        }
+        return match short {
+            Some(short) if !are_forbidden() => Err(PrepareError::Short(format!(
+                "{short}: {error}; free some, or set --sandbox-no-namespaces to run commands without namespaces"
+            ))),
+            _ => Ok(Err(error.to_string())),
+        };
+    }
+    Ok(Ok(()))
+}
+
+/// Returns whether the operator forbade namespaces by a limit of 0.
+fn are_forbidden() -> bool {
+    ["user", "mnt", "pid", "ipc", "net"].iter().any(|kind| {
+        let limit = std::fs::read_to_string(format!("/proc/sys/user/max_{kind}_namespaces"));
+        limit.is_ok_and(|limit| limit.trim() == "0")
+    })
 }
 
 impl Common {
@@ -94,14 +136,14 @@ impl Common {
     pub(in crate::process) fn prepare(&self, workspace: &Path) -> Result<Sandbox, PrepareError> {
         let places = self.places(workspace);
         let plan = Plan::new(&self.policy, &places);
-        Sandbox::of(plan, &self.support_for(&self.policy), None)
+        Sandbox::of(plan, &*self.support_for(&self.policy)?, None)
     }
 
     /// Returns the report of that sandbox. Must be called within a tokio runtime.
     pub(in crate::process) fn report(&self, workspace: &Path) -> Result<Report, PrepareError> {
         let places = self.places(workspace);
         let plan = Plan::new(&self.policy, &places);
-        Sandbox::foresee(&plan, &self.support_for(&self.policy))
+        Sandbox::foresee(&plan, &*self.support_for(&self.policy)?)
     }
 
     /// Returns the paths that the commands of a workspace can reach. Other workspaces are not among them.
@@ -131,14 +173,17 @@ impl Common {
         let mut within = None;
         if let Some(directory) = &mut directory {
             let view = View::of(&plan, &directory.path);
-            within = self.enter(policy, &view)?;
+            within = self.enter(&view)?;
             if within.is_some() {
                 directory.seen_at = view.temporary(&directory.path).to_path_buf();
             }
         }
         let (spawner, mut entered) = within.unzip();
-        let sandbox = Sandbox::of(plan, &self.support_for(policy), entered.as_ref());
-        let sandbox = Arc::new(sandbox.map_err(|error| Error::Failed(error.to_string()))?);
+        let support = self
+            .support_for(policy)
+            .map_err(|error| unprepared(&error))?;
+        let sandbox = Sandbox::of(plan, &support, entered.as_ref());
+        let sandbox = Arc::new(sandbox.map_err(|error| unprepared(&error))?);
         let listener = entered.as_mut().and_then(|entered| entered.listener.take());
         let egress = match (listener, &policy.network) {
             (Some(listener), Network::Hosts(hosts)) => {
@@ -164,47 +209,90 @@ impl Common {
         })
     }
 
-    /// Starts a spawner in new namespaces with this view. `None`: the commands of the chat stay in the namespaces of the host.
-    fn enter(&self, policy: &Policy, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
-        let Some(host) = self
-            .spawner
-            .as_ref()
-            .filter(|_| self.support().namespaces.is_ok())
-        else {
+    /// Starts a spawner in new namespaces with this view. `None`: this machine has no namespaces, and the commands of the chat stay in those
+    /// of the host. Where it has them, no chat goes without.
+    fn enter(&self, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
+        const DOING: &str = "cannot make the namespaces of the chat";
+        let Some(host) = &self.spawner else {
             return Ok(None);
         };
-        match host.within(view) {
-            Ok(within) => Ok(Some(within)),
-            Err(error) if policy.required => Err(Error::Failed(format!(
-                "the sandbox is required, but the chat cannot have namespaces: {error}"
-            ))),
-            Err(error) => {
-                tracing::warn!(%error, "a chat cannot have namespaces: its commands run in those of the host");
-                Ok(None)
-            }
+        if self
+            .support()
+            .map_err(|error| unprepared(&error))?
+            .namespaces
+            .is_err()
+        {
+            return Ok(None);
         }
+        let within = host.within(view).map_err(|error| {
+            // The kernel kills the first process if it has no memory for it, and a busy machine keeps it from answering.
+            let is_temporary = matches!(
+                error.kind(),
+                ErrorKind::ConnectionAborted
+                    | ErrorKind::UnexpectedEof
+                    | ErrorKind::WouldBlock
+                    | ErrorKind::TimedOut
+            );
+            match shortage::of_namespaces(&error) {
+                Some(short) => shortage::busy(DOING, short, &error),
+                None if is_temporary => shortage::busy(DOING, "this machine is too busy", &error),
+                None => Error::Failed(format!("{DOING}: {error}")),
+            }
+        })?;
+        Ok(Some(within))
     }
 
     /// Returns the layers that this machine supports. Without a sandbox, the namespaces are not tried.
-    fn support_for(&self, policy: &Policy) -> Cow<'_, Support> {
+    fn support_for(&self, policy: &Policy) -> Result<Cow<'_, Support>, PrepareError> {
         match policy.mode {
-            Mode::Off => Cow::Owned(Support::detect()),
-            Mode::ReadOnly | Mode::Workspace => Cow::Borrowed(self.support()),
+            Mode::Off => Ok(Cow::Owned(Support::detect())),
+            Mode::ReadOnly | Mode::Workspace => self.support().map(Cow::Borrowed),
         }
     }
 
     /// Returns whether the sandboxes of the common policy, and so of all narrower ones, have a filter of system calls.
     pub(super) fn filters_calls(&self) -> bool {
-        self.policy.mode != Mode::Off && self.support_for(&self.policy).seccomp.is_ok()
+        let support = self.support_for(&self.policy);
+        self.policy.mode != Mode::Off && support.is_ok_and(|support| support.seccomp.is_ok())
     }
 
-    fn support(&self) -> &Support {
-        let detect = || support(&self.policy, self.spawner.as_ref());
-        self.support.get_or_init(detect)
+    fn support(&self) -> Result<&Support, PrepareError> {
+        if let Some(support) = self.support.get() {
+            return Ok(support);
+        }
+        let support = support(&self.policy, self.spawner.as_ref())?;
+        Ok(self.support.get_or_init(|| support))
+    }
+}
+
+/// Makes the error of a start whose sandbox cannot be prepared.
+pub(super) fn unprepared(error: &PrepareError) -> Error {
+    const DOING: &str = "cannot make the sandbox of the chat";
+    let short = match error {
+        PrepareError::Short(_) => Some("this machine is short of something"),
+        error => shortage::cause(error).and_then(shortage::shortage),
+    };
+    match short {
+        Some(short) => shortage::busy(DOING, short, error),
+        None => Error::Failed(error.to_string()),
     }
 }
 
 impl Confined {
+    /// Ends the namespaces of the sandbox, in which no command may run. [`Confined::gone`] waits for their end.
+    pub(super) fn end(&self) {
+        if let Some(spawner) = &self.spawner {
+            spawner.end();
+        }
+    }
+
+    /// Waits until nothing is left of the ended namespaces.
+    pub(super) async fn gone(&self) {
+        if let Some(spawner) = &self.spawner {
+            spawner.gone().await;
+        }
+    }
+
     /// Returns the temporary directory of the chat.
     pub(in crate::process) fn temporary(&self) -> Option<&Path> {
         let directory = self.directory.as_ref();
@@ -218,14 +306,10 @@ impl Confined {
 
     /// Returns whether the sandbox holds nothing that another one of the same policy would not have: no file is in its shared memory.
     pub(super) fn can_be_made_again(&self) -> bool {
+        // Each file takes an inode, and the root another. To list them would take a descriptor, of which there may be none.
         let is_empty = |root: &Arc<OwnedFd>| {
-            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let root = rustix::fs::openat(root, c".", flags, rustix::fs::Mode::empty());
-            let entries = root.and_then(rustix::fs::Dir::new);
-            entries.is_ok_and(|mut entries| {
-                entries.all(|entry| {
-                    entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b".."))
-                })
+            rustix::fs::fstatfs(root).is_ok_and(|system| {
+                system.f_files > 0 && system.f_files.saturating_sub(system.f_ffree) <= 1
             })
         };
         self.memory.as_ref().is_none_or(is_empty)

@@ -9,7 +9,7 @@ use toolhost_egress::{EgressError, Observer, Proxy, Resolver, Rules, Target};
 use toolhost_sandbox::Sandbox;
 use toolhost_state::id::ChatId;
 
-use crate::process::Error;
+use crate::process::{Error, shortage};
 
 /// A running proxy. Dropping this value closes all its connections.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Egress {
             listener.set_nonblocking(true)?;
             Ok::<_, std::io::Error>((port, tokio::net::TcpListener::from_std(listener)?))
         };
-        let failed = |error| Error::Failed(format!("cannot start the proxy of commands: {error}"));
+        let failed = |error| shortage::failed("cannot start the proxy of commands", &error);
         let (port, listener) = listens().map_err(failed)?;
         let proxy = Proxy::new(rules, Arc::new(Resolver::new()), Arc::new(observer));
         let end = CancellationToken::new();

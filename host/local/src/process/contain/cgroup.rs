@@ -46,8 +46,12 @@ impl Parent {
     /// The reason why not, as the end of a sentence.
     pub(super) fn find() -> Result<Self, String> {
         let text = |path| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-        let path = locate(&text("/proc/self/mountinfo")?, &text("/proc/self/cgroup")?)
-            .ok_or("no cgroup of version 2 is mounted here")?;
+        let path = locate(
+            &text("/proc/self/mountinfo")?,
+            &text("/proc/self/cgroup")?,
+            VERSION_2,
+        )
+        .ok_or("no cgroup of version 2 is mounted here")?;
         let shown = path.display();
         let writable = |path: &Path| access(path, AccessFlags::W_OK).is_ok();
         // To move a process, its mover must also be able to write to the parent of the cgroup that the process leaves.
@@ -246,12 +250,38 @@ impl Killer {
     }
 }
 
-/// Finds the directory of a process's cgroup from its mounts and its cgroups.
-fn locate(mountinfo: &str, cgroups: &str) -> Option<PathBuf> {
-    let own = cgroups.lines().find_map(|line| line.strip_prefix("0::"))?;
+/// The name that stands for the one hierarchy of version 2, which has no name.
+const VERSION_2: &str = "";
+
+/// The controller of version 1 that limits the number of processes.
+const PIDS: &str = "pids";
+
+/// Returns the directories of the cgroups that limit how many processes this host and its commands may have together.
+pub(in crate::process) fn limiting_processes() -> Vec<PathBuf> {
+    let text = |path| fs::read_to_string(path).unwrap_or_default();
+    let (mounts, cgroups) = (text("/proc/self/mountinfo"), text("/proc/self/cgroup"));
+    let own = [VERSION_2, PIDS].map(|hierarchy| locate(&mounts, &cgroups, hierarchy));
+    let with_parents = own.iter().flatten().flat_map(|own| own.ancestors());
+    let limiting = with_parents.filter(|directory| directory.join("pids.max").exists());
+    limiting.map(Path::to_path_buf).collect()
+}
+
+/// Finds the directory of a process's cgroup from its mounts and its cgroups, in the hierarchy of version 2 or of a controller of version 1.
+fn locate(mountinfo: &str, cgroups: &str, hierarchy: &str) -> Option<PathBuf> {
+    let own = cgroups.lines().find_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        let is_wanted = controllers.split(',').any(|name| name == hierarchy);
+        is_wanted.then_some(path)
+    })?;
     mountinfo.lines().find_map(|line| {
         let (mount, filesystem) = line.split_once(" - ")?;
-        if filesystem.split(' ').next() != Some("cgroup2") {
+        let mut parts = filesystem.split(' ');
+        let (kind, options) = (parts.next()?, parts.next_back()?);
+        let is_wanted = match hierarchy {
+            VERSION_2 => kind == "cgroup2",
+            controller => kind == "cgroup" && options.split(',').any(|name| name == controller),
+        };
+        if !is_wanted {
             return None;
         }
         let mut fields = mount.split(' ').skip(3);
@@ -282,20 +312,26 @@ mod tests {
 
     const MOUNTS: &str = "\
         22 1 0:20 / /proc rw - proc proc rw\n\
-        30 22 0:26 / /sys/fs/cgroup/unified rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
+        30 22 0:26 / /sys/fs/cgroup/unified rw,nosuid shared:4 - cgroup2 cgroup2 rw\n\
+        31 22 0:27 /pod /sys/fs/cgroup/pids rw,nosuid shared:5 - cgroup cgroup rw,pids\n";
 
     #[test]
     fn finds_the_directory_of_a_cgroup() {
-        let found = |cgroups| locate(MOUNTS, cgroups);
+        let found = |cgroups| locate(MOUNTS, cgroups, VERSION_2);
         assert_eq!(
             found("1:cpu:/x\n0::/a/b\n"),
             Some("/sys/fs/cgroup/unified/a/b".into())
         );
         assert_eq!(found("0::/\n"), Some("/sys/fs/cgroup/unified/".into()));
         assert_eq!(found("1:cpu:/x\n"), None);
-        assert_eq!(locate("22 1 0:20 / /proc rw - proc proc rw", "0::/"), None);
+        let of_processes = locate(MOUNTS, "4:cpu:/x\n3:pids:/pod/a\n0::/\n", PIDS);
+        assert_eq!(of_processes, Some("/sys/fs/cgroup/pids/a".into()));
+        assert_eq!(
+            locate("22 1 0:20 / /proc rw - proc proc rw", "0::/", VERSION_2),
+            None
+        );
         let part = "30 22 0:26 /a /mnt rw - cgroup2 cgroup2 rw";
-        assert_eq!(locate(part, "0::/a/b"), Some("/mnt/b".into()));
-        assert_eq!(locate(part, "0::/c"), None);
+        assert_eq!(locate(part, "0::/a/b", VERSION_2), Some("/mnt/b".into()));
+        assert_eq!(locate(part, "0::/c", VERSION_2), None);
     }
 }

@@ -74,7 +74,10 @@ impl Group {
             }
             Err(error) => {
                 kill_and_reap(leader);
-                Err(error)
+                // The number of the error is left out: it must not look as if nothing had run.
+                Err(io::Error::other(format!(
+                    "the command was killed at once, because it cannot be watched: {error}"
+                )))
             }
         }
     }

@@ -7,6 +7,7 @@
 //! Where the machine offers namespaces, each chat has a spawner in namespaces of its own, which the first spawner forks: see
 //! `within`. It is the same program, and the first process there.
 
+mod command_limits;
 mod events;
 mod holding;
 mod shell;
@@ -31,6 +32,7 @@ use super::proc;
 use super::sys::{self, Side};
 use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
+use command_limits::CommandLimits;
 use events::Events;
 use start::{Attached, Start};
 use toolhost_state::own_limits::OwnLimits;
@@ -82,8 +84,10 @@ struct Spawner {
     refill_at: Option<Instant>,
     /// How many of these stay while no command comes.
     least: usize,
-    /// The limits that commands begin with, even after a command has lowered those of the spawner.
+    /// The limits of the spawner and its supervisors, even after a command has lowered them.
     limits: OwnLimits,
+    /// The limits that commands begin with.
+    of_commands: CommandLimits,
     /// Whether its commands outlive the host.
     keeps: bool,
     /// How often each supervisor of a kept command was stopped since the host is gone.
@@ -126,11 +130,16 @@ impl Spawner {
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
         // The spawner uses little of the program.
         own_pages::unmap_program();
-        Self::new(socket, OwnLimits::read(), 1)
+        let of_commands = CommandLimits::take();
+        Self::new(socket, (OwnLimits::read(), of_commands), 1)
     }
 
     /// `least` is how many spare supervisors stay while no command comes.
-    fn new(host: OwnedFd, limits: OwnLimits, least: usize) -> io::Result<Self> {
+    fn new(
+        host: OwnedFd,
+        (limits, of_commands): (OwnLimits, CommandLimits),
+        least: usize,
+    ) -> io::Result<Self> {
         let events = Events::new()?;
         events.listen_to(&host)?;
         Ok(Self {
@@ -144,6 +153,7 @@ impl Spawner {
             refill_at: (least > 0).then(Instant::now),
             least,
             limits,
+            of_commands,
             keeps: false,
             stops: HashMap::new(),
             orphans: None,
@@ -166,10 +176,12 @@ impl Spawner {
                 },
             };
             let waited = Instant::now();
-            if self.events.wait(timeout) {
+            let has_message = self.events.wait(timeout);
+            // Zombies count as processes, of which the start that the message asks for may need some.
+            self.reap();
+            if has_message {
                 self.serve();
             }
-            self.reap();
             self.keep_spares(waited.elapsed());
             self.end_orphans();
             if self.host.is_none()
@@ -232,7 +244,8 @@ impl Spawner {
                 Ok(Frame::Keep) => self.keeps = true,
                 Ok(Frame::Taken { supervisor }) => self.note_taken(supervisor),
                 Ok(Frame::Enter) => {
-                    let started = within::start(fds, &self.limits, self.keeps);
+                    let limits = (&self.limits, self.of_commands);
+                    let started = within::start(fds, limits, self.keeps);
                     self.supervisors.extend(started.map(Pid::as_raw));
                 }
                 _ => {}
@@ -252,7 +265,7 @@ impl Spawner {
         _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
         self.wanted = (self.wanted * 2).clamp(1, MOST_SPARES);
         match sys::fork(None) {
-            Ok(Side::Child) => supervisor::run_new(start),
+            Ok(Side::Child) => supervisor::run_new(start, self.of_commands),
             Ok(Side::Parent(pid)) => {
                 self.supervisors.insert(pid.as_raw());
             }
@@ -273,9 +286,12 @@ impl Spawner {
         let now = Instant::now();
         if self.refill_at.is_some_and(|at| at <= now) {
             self.refill_at = None;
-            while self.spares.len() < self.wanted
-                && let Ok(pid) = spare::fork(host.as_fd(), &self.limits)
-            {
+            while self.spares.len() < self.wanted {
+                let Ok(pid) = spare::fork(host.as_fd(), &self.limits, self.of_commands) else {
+                    // The machine is short of something.
+                    self.refill = (self.refill * 2).min(REFILL_MS.1);
+                    break;
+                };
                 self.supervisors.insert(pid.as_raw());
                 self.spares.insert(pid.as_raw());
             }

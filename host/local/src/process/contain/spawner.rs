@@ -16,7 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use nix::libc;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use rustix::thread::UnshareFlags;
 use toolhost_sandbox::{Entered, View};
 
@@ -142,10 +142,17 @@ impl Spawner {
     pub fn within(&self, view: &View) -> io::Result<(Self, Entered)> {
         let request = sys::in_memory(&view.encode())?;
         let (socket, theirs) = UnixStream::pair()?;
-        self.send(Frame::Enter, &[theirs.as_fd(), request.as_fd()])?;
+        let (pid, _) = self.send(Frame::Enter, &[theirs.as_fd(), request.as_fd()])?;
         drop(theirs);
         let spares = Spares::default();
-        let (running, new) = Running::within(socket, spares.clone())?;
+        let running = Running::within(socket, spares.clone());
+        let (running, new) = running.inspect_err(|error| {
+            // Another process took the descriptors of the spawner, so that it could not take those of the message.
+            if error.kind() == io::ErrorKind::UnexpectedEof {
+                let why = "does not answer: another is started beside it";
+                _ = self.replace(pid, why, false);
+            }
+        })?;
         let entered = view.entered(new);
         let entered = entered.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
         let inner = Inner {
@@ -194,6 +201,26 @@ impl Spawner {
     /// Returns whether the process has ended.
     pub(in crate::process) fn has_ended(&self) -> bool {
         self.running().has_ended()
+    }
+
+    /// Ends the spawner of a chat in which no command runs. [`Spawner::gone`] waits for its end.
+    pub(in crate::process) fn end(&self) {
+        _ = self.running().socket.shutdown(std::net::Shutdown::Both);
+    }
+
+    /// Waits until nothing is left of the spawner of a chat that was ended: its spare supervisors have closed their sockets, and it is no
+    /// zombie, which would count as a process.
+    pub(in crate::process) async fn gone(&self) {
+        const ROUND: Duration = Duration::from_millis(1);
+        let (ended, pid) = {
+            let running = self.running();
+            (running.ended.clone(), running.pid())
+        };
+        ended.cancelled().await;
+        let pid = Pid::from_raw(pid.cast_signed());
+        while pid.is_some_and(|pid| test_kill_process(pid).is_ok()) {
+            tokio::time::sleep(ROUND).await;
+        }
     }
 
     /// Returns how commands are held together.
@@ -285,6 +312,11 @@ impl Spawner {
 
     /// Sends a message to the spawner, or to its replacement if it has ended. Returns the process id and the token of the
     /// spawner that got it.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not take the message, which says nothing about the spawner: a command can bring more descriptors on their way
+    /// than this user may have, for example.
     fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(u32, CancellationToken)> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let give_up = Instant::now() + PATIENCE;
@@ -298,12 +330,18 @@ impl Spawner {
             drop(running);
             match sent {
                 Ok(()) => return Ok((pid, ended)),
-                Err(error) if Instant::now() >= give_up => return Err(error),
+                Err(error) if has_ended(&error) && Instant::now() < give_up => {
+                    self.replace(pid, KILLED, true)?;
+                }
                 // The spawner is busy: its socket is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if Instant::now() >= give_up {
+                        let text = "the spawner takes no message";
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                    }
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                Err(_) => self.replace(pid, KILLED, true)?,
+                Err(error) => return Err(error),
             }
         }
     }
@@ -311,6 +349,14 @@ impl Spawner {
     fn running(&self) -> MutexGuard<'_, Running> {
         self.inner.current.lock()
     }
+}
+
+/// Returns whether an error of a send proves that the receiver has closed its socket.
+fn has_ended(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset | io::ErrorKind::NotConnected
+    )
 }
 
 impl Drop for Inner {

@@ -226,7 +226,11 @@ impl Watch {
                     return Ok(());
                 }
                 Some(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
-                Some(_) => return Err(io::Error::other("the supervisor answered something else")),
+                // The command ran: that its shell had started was not told.
+                Some(frame) => {
+                    self.frames.put_back(frame);
+                    return Ok(());
+                }
                 None if read(&self.socket, &mut self.frames).await => {}
                 None => return Ok(()),
             }

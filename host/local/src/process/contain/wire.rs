@@ -152,6 +152,11 @@ impl Frames {
         self.pending.ends_with(&frame.encode())
     }
 
+    /// Makes a frame the next one again.
+    pub(super) fn put_back(&mut self, frame: Frame) {
+        self.pending.splice(0..0, frame.encode());
+    }
+
     /// Returns the next whole frame, if there is one.
     pub(super) fn next(&mut self) -> io::Result<Option<Frame>> {
         let Some(frame) = self.pending.first_chunk::<FRAME>().copied() else {

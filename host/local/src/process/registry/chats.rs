@@ -266,6 +266,11 @@ impl Chat {
         self.used.elapsed() > time
     }
 
+    /// Returns when the chat was last used.
+    pub(super) fn used(&self) -> Instant {
+        self.used
+    }
+
     /// Returns whether no command of the chat has run for longer than this.
     pub(super) fn rests(&self, time: Duration) -> bool {
         self.starting == 0 && self.processes.iter().all(|process| process.over_for(time))

@@ -8,8 +8,10 @@ use std::time::Duration;
 use toolhost_store::HostState;
 
 use super::{Config, OpenError, Registry};
+use crate::process::Error;
 use crate::process::contain::{Place, Preparation};
 use crate::process::running::Process;
+use crate::process::shortage::{self, shortage};
 
 /// The reasons why commands cannot be kept.
 const NO_DIRECTORY: &str = "there is no state directory that outlives this host, in which the next one could find them; name one with --state-dir";
@@ -42,17 +44,27 @@ pub(super) async fn place(
 impl Registry {
     /// Makes the files of a process that is about to start, if this host keeps its processes. If the disk does not take them, the process
     /// starts all the same, and ends with the host.
-    pub(super) async fn prepare_to_keep(&self, id: &str) -> Option<Preparation> {
-        let (keep, place) = (self.keep?, Arc::clone(self.keeper.place.as_ref()?));
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if this machine is short of descriptors or memory.
+    pub(super) async fn prepare_to_keep(&self, id: &str) -> Result<Option<Preparation>, Error> {
+        let (Some(keep), Some(place)) = (self.keep, self.keeper.place.clone()) else {
+            return Ok(None);
+        };
         let (saved, owned) = (self.save_limits.per_process, id.to_owned());
         let preparing = move || place.prepare(&owned, keep, saved);
         let prepared = tokio::task::spawn_blocking(preparing).await;
-        let prepared = prepared.map_err(std::io::Error::other).flatten();
-        prepared
-            .inspect_err(|error| {
+        match prepared.map_err(std::io::Error::other).flatten() {
+            Ok(prepared) => Ok(Some(prepared)),
+            Err(error) if shortage(&error).is_some() => {
+                Err(shortage::failed("cannot start the command", &error))
+            }
+            Err(error) => {
                 tracing::warn!(process = id, %error, "a process cannot be kept when this host ends");
-            })
-            .ok()
+                Ok(None)
+            }
+        }
     }
 
     /// Notes the temporary directory of a process that is about to start, so that the next host does not remove it.

@@ -12,17 +12,21 @@ use tokio::time::Instant;
 use super::Registry;
 use super::chats::{Number, Owner};
 use super::slot::{Slot, refusal};
-use crate::process::contain::{self, Output, Spawn, Spawned, Spawner, Watch};
+use crate::process::contain::{self, Output, Preparation, Spawn, Spawned, Spawner, Watch};
 use crate::process::lifecycle::Life;
 use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
+use crate::process::room::{BATCH, short_of_descriptors};
 use crate::process::running::Process;
-use crate::process::{Cause, Command, Error, State, ending, workdir};
+use crate::process::{Cause, Command, Error, State, ending, shortage, workdir};
 use toolhost_sandbox::{Narrower, Sandbox};
 use toolhost_state::id::ChatId;
 
 /// After how many starts the upkeep runs at the latest. Each start can leave 64 KiB in memory.
 const STARTS_BEFORE_LOOK: usize = 256;
+
+/// How often idle chats give back what they hold for one start.
+const MOST_TRIES: usize = 8;
 
 impl Registry {
     /// Starts a command for a chat, or for none.
@@ -31,7 +35,7 @@ impl Registry {
     ///
     /// [`Error::Invalid`] or [`Error::Workdir`] for a bad command, [`Error::Limit`] if the chat has too many live processes,
     /// [`Error::KeyReused`] if another command was started with the same key, or if the command names the id of another
-    /// process, [`Error::Failed`] if the system refused, [`Error::Closed`] if the host shuts down or the chat has ended. After
+    /// process, [`Error::Busy`] if this machine has no room, [`Error::Failed`] if the system refused, [`Error::Closed`] if the host shuts down or the chat has ended. After
     /// these errors, nothing was started. [`Error::Interrupted`] if the shutdown or the end came while the process started.
     pub async fn start<'a>(
         self: &Arc<Self>,
@@ -87,18 +91,18 @@ impl Registry {
 
     /// Makes the sandbox of a chat that is about to start a command in the workspace of this registry, and does not wait for it. If
     /// that fails, the start fails.
-    pub fn expect_start(&self, chat: &ChatId) {
+    pub fn expect_start(self: &Arc<Self>, chat: &ChatId) {
         let owner = Some(chat.clone());
         let Ok(mut chats) = self.open_chats() else {
             return;
         };
         let confined = Arc::clone(&chats.entry(&owner, &self.keeper.outputs).confined);
-        let (confinement, workspace) = (Arc::clone(&self.confinement), Arc::clone(&self.workspace));
+        drop(chats);
+        let registry = Arc::clone(self);
         let making = async move {
-            let (owner, wish) = (owner.as_ref(), Narrower::default());
-            _ = confinement
-                .of_chat(&workspace, &confined, owner, &wish)
-                .await;
+            let wish = Narrower::default();
+            let workspace = &registry.workspace;
+            _ = registry.sandbox(workspace, &confined, &owner, &wish).await;
         };
         self.lives.spawn_on(making, &self.runtime);
     }
@@ -178,9 +182,12 @@ impl Registry {
             self.keeper.withdraw(record.id).await;
             return Err(Error::Closed);
         }
-        let (spawned, sandbox) = match self.contain(&slot, command, &record).await {
+        let (spawned, sandbox) = match self.contain_with_room(&slot, command, &record).await {
             Ok(spawned) => spawned,
             Err(error) => {
+                if let Error::Busy(why) = &error {
+                    self.note_refused(slot.owner.as_ref(), why);
+                }
                 self.keeper.withdraw(record.id).await;
                 return Err(error);
             }
@@ -219,28 +226,51 @@ impl Registry {
         }
     }
 
+    /// Starts a command in the sandbox of its chat. If the machine has no room, tries again for as long as idle chats can give back what they
+    /// hold.
+    async fn contain_with_room(
+        &self,
+        slot: &Slot,
+        command: &Command,
+        record: &Record,
+    ) -> Result<(Spawned, Arc<Sandbox>), Error> {
+        // The files of a kept command take descriptors before the sandbox is looked at.
+        if self.keep.is_some() && short_of_descriptors().is_some() {
+            self.give_back(BATCH).await;
+        }
+        let kept = self.prepare_to_keep(&record.id).await?;
+        let kept = kept.as_ref();
+        for _ in 0..MOST_TRIES {
+            match self.contain(slot, command, record, kept).await {
+                Err(Error::Busy(_)) if self.give_back(BATCH).await > 0 => {}
+                done => return done,
+            }
+        }
+        self.contain(slot, command, record, kept).await
+    }
+
     /// Starts a command in the sandbox of its chat.
     async fn contain(
         &self,
         slot: &Slot,
         command: &Command,
         record: &Record,
+        kept: Option<&Preparation>,
     ) -> Result<(Spawned, Arc<Sandbox>), Error> {
         let shell = self.shell()?;
         let workdir = record.workdir.as_path();
-        let kept = self.prepare_to_keep(&record.id).await;
         let mut is_first = true;
         loop {
             let owner = slot.owner.as_ref();
+            let (workspace, sandboxes) = (&slot.workspace, &slot.confined);
             let confined = self
-                .confinement
-                .of_chat(&slot.workspace, &slot.confined, owner, &command.sandbox)
+                .sandbox(workspace, sandboxes, &slot.owner, &command.sandbox)
                 .await?;
             let mut env = self
                 .environment
                 .of_command(&command.trace, &command.env, owner);
             env.extend(confined.variables(command));
-            if let (Some(_), Some(directory)) = (&kept, confined.temporary()) {
+            if let (Some(_), Some(directory)) = (kept, confined.temporary()) {
                 self.note_temporary(&record.id, directory).await;
             }
             let spawn = Spawn {
@@ -252,13 +282,16 @@ impl Registry {
                 nice: self.limits.nice,
                 oom_score_adj: self.limits.oom_score_adj,
                 sandbox: &confined.sandbox,
-                kept: kept.as_ref(),
+                kept,
             };
             let spawner = confined.spawner.as_ref();
             match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn).await {
                 Ok(spawned) => return Ok((spawned, confined.sandbox)),
                 // Another process killed the spawner of the chat: the chat gets another.
                 Err(_) if is_first && spawner.is_some_and(Spawner::has_ended) => is_first = false,
+                Err(error) if shortage::shortage(&error).is_some() => {
+                    return Err(shortage::failed("cannot start the command", &error));
+                }
                 Err(error) => {
                     let directory = workdir.to_path_buf();
                     // A file system can hang.

@@ -24,6 +24,7 @@ impl Registry {
             };
             registry.resume_adopted();
             registry.tidy_up().await;
+            registry.make_room().await;
         }
     }
 
@@ -65,8 +66,7 @@ impl Registry {
             }
             remove_temporary(places).await;
         };
-        // Dropping them waits for the ends of their spawners.
-        let rest = self.runtime.spawn_blocking(move || drop(resting));
+        let rest = self.runtime.spawn(Confinement::end(resting));
         let removal = self.removals.spawn_on(removal, &self.runtime);
         // A disk that hangs does not stop the upkeep: the removal goes on without it.
         if let Ok(Err(error)) = timeout(LAST_WORDS, removal).await {

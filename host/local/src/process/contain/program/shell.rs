@@ -11,6 +11,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
+use super::command_limits::CommandLimits;
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::Request;
@@ -43,6 +44,7 @@ pub(super) fn start(
     ruleset: Option<OwnedFd>,
     [output, stdin]: [&OwnedFd; 2],
     cgroup: Option<&OwnedFd>,
+    limits: CommandLimits,
 ) -> io::Result<(Pid, Option<Terms>)> {
     let prepared = Prepared::read(request, ruleset)?;
     let (mut failure, failing) = io::pipe()?;
@@ -51,6 +53,7 @@ pub(super) fn start(
     let shell = || {
         let Err(error) = become_shell(
             &prepared,
+            &limits,
             [output.as_fd(), stdin.as_fd()],
             failing.as_raw_fd(),
         );
@@ -62,8 +65,8 @@ pub(super) fn start(
         // while the shell shares the supervisor's memory.
         None if prepared.sandbox.has_ruleset() => {
             let started = sys::fork_sharing(shell);
-            // The shell may have changed this for its own sake.
-            nix::sys::prctl::set_dumpable(false)?;
+            // The shell may have changed this for its own sake. It cannot fail.
+            _ = nix::sys::prctl::set_dumpable(false);
             started?
         }
         cgroup => {
@@ -144,6 +147,7 @@ fn above_the_childs(low: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
 /// Turns this process into the shell. Returns only if that fails.
 fn become_shell(
     prepared: &Prepared,
+    limits: &CommandLimits,
     [output, stdin]: [BorrowedFd<'_>; 2],
     failing: RawFd,
 ) -> io::Result<Infallible> {
@@ -152,6 +156,7 @@ fn become_shell(
     nix::unistd::chdir(request.workdir.as_c_str())?;
     // A crash must not fill the workspace with the memory of a command.
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
+    limits.apply()?;
     sys::duplicate(stdin, 0)?;
     sys::duplicate(output, 1)?;
     sys::duplicate(output, 2)?;

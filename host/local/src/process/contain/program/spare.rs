@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
 
+use super::command_limits::CommandLimits;
 use super::start::{Attached, Start};
 use super::{shell, supervisor};
 use crate::process::contain::sys::{self, Side};
@@ -18,14 +19,18 @@ use toolhost_state::own_limits::OwnLimits;
 /// The exit code of a spare supervisor that got no command.
 pub(super) const UNUSED: i32 = 2;
 
-/// Forks a spare supervisor, and sends its control socket to the host. It ends when the host closes that socket. `limits` are those
-/// that its command begins with.
-pub(super) fn fork(host: BorrowedFd<'_>, limits: &OwnLimits) -> io::Result<Pid> {
+/// Forks a spare supervisor, and sends its control socket to the host. It ends when the host closes that socket. `limits` are its own, and
+/// `of_command` those that its command begins with.
+pub(super) fn fork(
+    host: BorrowedFd<'_>,
+    limits: &OwnLimits,
+    of_command: CommandLimits,
+) -> io::Result<Pid> {
     let (control, theirs) = UnixStream::pair()?;
     match sys::fork(None)? {
         Side::Child => {
             drop(control);
-            wait(theirs.into(), limits)
+            wait(theirs.into(), limits, of_command)
         }
         Side::Parent(pid) => {
             let supervisor = pid.as_raw();
@@ -41,7 +46,7 @@ pub(super) fn fork(host: BorrowedFd<'_>, limits: &OwnLimits) -> io::Result<Pid> 
 }
 
 /// Waits for a command, and becomes its supervisor.
-fn wait(control: OwnedFd, limits: &OwnLimits) -> ! {
+fn wait(control: OwnedFd, limits: &OwnLimits, of_command: CommandLimits) -> ! {
     if sys::close_all_but(&[control.as_raw_fd()]).is_err() {
         sys::exit(1);
     }
@@ -70,7 +75,7 @@ fn wait(control: OwnedFd, limits: &OwnLimits) -> ! {
         })
         && let Some(start) = Start::new(control, fds, attached)
     {
-        supervisor::run(prepared, start)
+        supervisor::run(prepared, start, of_command)
     }
     sys::exit(0)
 }

@@ -13,6 +13,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
+use super::command_limits::CommandLimits;
 use super::events::Events;
 use super::holding::{Holding, Met};
 use super::start::Start;
@@ -88,16 +89,17 @@ impl Prepared {
 }
 
 /// Runs as the supervisor of one command, in a process that was just forked, until no process of the command is left.
-pub(super) fn run_new(start: Start) -> ! {
+pub(super) fn run_new(start: Start, limits: CommandLimits) -> ! {
     if sys::close_all_but(&start.descriptors()).is_err() {
         sys::exit(1);
     }
-    run(Prepared::new(), start)
+    run(Prepared::new(), start, limits)
 }
 
-/// Runs as the supervisor of one command until no process of the command is left. The host is told if this process was not prepared.
-pub(super) fn run(prepared: io::Result<Prepared>, start: Start) -> ! {
-    match Supervisor::begin(prepared, start) {
+/// Runs as the supervisor of one command, which begins with these limits, until no process of the command is left. The host is told if
+/// this process was not prepared.
+pub(super) fn run(prepared: io::Result<Prepared>, start: Start, limits: CommandLimits) -> ! {
+    match Supervisor::begin(prepared, start, limits) {
         Ok(mut supervisor) => {
             supervisor.work();
             supervisor.linger();
@@ -109,7 +111,11 @@ pub(super) fn run(prepared: io::Result<Prepared>, start: Start) -> ! {
 }
 
 impl Supervisor {
-    fn begin(prepared: io::Result<Prepared>, start: Start) -> Result<Self, ()> {
+    fn begin(
+        prepared: io::Result<Prepared>,
+        start: Start,
+        of_command: CommandLimits,
+    ) -> Result<Self, ()> {
         let Start {
             control,
             request,
@@ -124,14 +130,21 @@ impl Supervisor {
             let Prepared { own, events } = prepared?;
             events.listen_to(&control)?;
             let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
+            let killer = match killer.transpose() {
+                // The cgroup was removed. The shell starts without it as well.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                killer => killer?,
+            };
             // If the host gave up waiting, it has told its caller that the command did not start.
             if sys::is_closed(control.as_fd()) {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             let limits = kept.is_some().then(OwnLimits::read);
+            // Once the shell has started, nothing may fail: the caller would hear that the command did not start.
+            let streams = [&output, &stdin];
             let (shell, terms) =
-                shell::start(request, ruleset, [&output, &stdin], cgroup.as_ref())?;
-            Ok::<_, io::Error>((events, own, killer.transpose()?, shell, terms.zip(limits)))
+                shell::start(request, ruleset, streams, cgroup.as_ref(), of_command)?;
+            Ok::<_, io::Error>((events, own, killer, shell, terms.zip(limits)))
         })();
         let (events, own, killer, shell, terms) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);

@@ -14,13 +14,17 @@ use nix::unistd::{Pid, getegid, geteuid};
 use toolhost_sandbox::View;
 
 use super::Spawner;
+use super::command_limits::CommandLimits;
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::Frame;
 use toolhost_state::own_limits::OwnLimits;
 
+/// The limits of a spawner, and those of its commands.
+type Limits<'a> = (&'a OwnLimits, CommandLimits);
+
 /// Starts the spawner of a chat with the descriptors of [`Frame::Enter`]. Returns its process id. If it cannot be started, reports that to
 /// the host and returns `None`.
-pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits, keeps: bool) -> Option<Pid> {
+pub(super) fn start(fds: Vec<OwnedFd>, limits: Limits<'_>, keeps: bool) -> Option<Pid> {
     let mut fds = fds.into_iter();
     let socket = fds.next()?;
     let started = match fds.next() {
@@ -31,12 +35,13 @@ pub(super) fn start(fds: Vec<OwnedFd>, limits: &OwnLimits, keeps: bool) -> Optio
     started.ok()
 }
 
-fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits, keeps: bool) -> io::Result<Pid> {
+fn fork(socket: &OwnedFd, view: OwnedFd, limits: Limits<'_>, keeps: bool) -> io::Result<Pid> {
     let mut bytes = Vec::new();
     File::from(view).read_to_end(&mut bytes)?;
     let view = View::decode(&bytes)?;
     let (mut ours, theirs) = UnixStream::pair()?;
-    match sys::fork_into(view.namespaces())? {
+    let (_, of_commands) = limits;
+    match of_commands.bounding(|| sys::fork_into(view.namespaces()))? {
         Side::Child => {
             drop(ours);
             run(socket, &view, theirs, limits, keeps)
@@ -58,13 +63,14 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: &OwnLimits, keeps: bool) -> io:
 }
 
 /// Runs in the new namespaces, whose commands are kept if `keeps` is set, until the host and all supervisors are gone.
-fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: &OwnLimits, keeps: bool) -> ! {
+fn run(socket: &OwnedFd, view: &View, parent: UnixStream, limits: Limits<'_>, keeps: bool) -> ! {
     let spawner = match begin(socket, view, parent) {
         Ok(()) => socket.try_clone().and_then(|own| {
             // Close the descriptors of the host's spawner directly. Their owners still exist, but this process never uses them again.
             sys::close_all_but(&[own.as_raw_fd()])?;
             // There may be thousands of chats in which nothing happens.
-            let spawner = Spawner::new(own, limits.clone(), 0)?;
+            let (limits, of_commands) = limits;
+            let spawner = Spawner::new(own, (limits.clone(), of_commands), 0)?;
             Ok(Spawner { keeps, ..spawner })
         }),
         Err(()) => sys::exit(1),
@@ -96,7 +102,11 @@ fn begin(socket: &OwnedFd, view: &View, mut parent: UnixStream) -> Result<(), ()
         .map_err(|error| refuse(socket, &error.error, &error.to_string()))?;
     let found = entered.descriptors().map(|found| found.as_raw_fd());
     let found: Vec<_> = found.collect();
-    sys::send(socket.as_fd(), &Frame::Ready.encode(), &found).map_err(drop)
+    let sent = sys::send(socket.as_fd(), &Frame::Ready.encode(), &found);
+    sent.map_err(|error| {
+        let why = format!("cannot send the descriptors of the namespaces: {error}");
+        refuse(socket, &error, &why);
+    })
 }
 
 fn refuse(socket: &OwnedFd, error: &io::Error, why: &str) {

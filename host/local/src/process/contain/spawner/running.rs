@@ -15,6 +15,7 @@ use super::spares::{Origin, Spares, watched};
 use super::{ARGUMENT, PATIENCE};
 use crate::process::contain::sys;
 use crate::process::contain::wire::{FRAME, Frame};
+use crate::process::shortage::Reported;
 
 /// One running spawner process.
 #[derive(Debug)]
@@ -111,7 +112,10 @@ impl Running {
         match Frame::decode(frame) {
             Ok(Frame::Ready) if count == FRAME => {}
             Ok(Frame::Failed { errno }) if count == FRAME => return Err(refused(&socket, errno)),
-            _ => return Err(io::Error::other("the spawner of the chat ended at once")),
+            _ => {
+                let text = "the spawner of the chat ended at once";
+                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
+            }
         }
         let messages = watched(socket.try_clone()?.into())?;
         let pid = pid.unsigned_abs();
@@ -200,10 +204,9 @@ impl Running {
 
 /// Returns the error of a spawner that could not enter its namespaces.
 fn refused(mut socket: &UnixStream, errno: i32) -> io::Error {
-    let mut why = String::new();
-    let kind = io::Error::from_raw_os_error(errno).kind();
-    match socket.read_to_string(&mut why) {
-        Ok(1..) => io::Error::new(kind, why),
+    let mut text = String::new();
+    match socket.read_to_string(&mut text) {
+        Ok(1..) => io::Error::other(Reported { errno, text }),
         _ => io::Error::from_raw_os_error(errno),
     }
 }

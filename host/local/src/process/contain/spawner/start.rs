@@ -4,33 +4,34 @@ use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
+use tokio::io::AsyncReadExt;
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhost_sandbox::Sandbox;
 
-use super::running::read_frame;
 use super::spares::{Origin, watched};
-use super::{PATIENCE, Spawner};
+use super::{PATIENCE, Spawner, has_ended};
 use crate::process::contain::cgroup::Leaf;
 use crate::process::contain::kept::Descriptors;
 use crate::process::contain::supervised::{self, Supervised};
 use crate::process::contain::sys;
 use crate::process::contain::values::{Spawn, Streams};
-use crate::process::contain::wire::{Frame, Request};
+use crate::process::contain::wire::{FRAME, Frame, Request};
+use crate::process::shortage;
 
-/// A supervisor that the spawner accepted to start.
+/// A supervisor that the spawner was asked for.
 struct Asked {
     control: UnixStream,
-    spawner: i32,
+    spawner: u32,
     spawner_ended: CancellationToken,
 }
 
 /// A supervisor that has a command.
 struct Passed {
-    control: tokio::net::UnixStream,
+    control: UnixStream,
     spawner: i32,
     spawner_ended: CancellationToken,
     /// Its process id as the spawner knows it, and the spawner, if it was a spare one.
@@ -87,12 +88,12 @@ impl Spawner {
         let attached = Attached {
             request: sys::in_memory(&request(spawn)?.encode())?,
             streams,
-            leaf: self.leaf(),
+            leaf: self.leaf()?,
             sandbox: Arc::clone(spawn.sandbox),
             kept,
         };
         let is_of_chat = self.inner.program.is_none();
-        let (passed, attached) = match self.pass(&attached) {
+        let (passed, attached) = match self.pass(&attached)? {
             Some(passed) => (passed, attached),
             None => self.ask_and_wait(attached).await?,
         };
@@ -117,38 +118,44 @@ impl Spawner {
     }
 
     /// Passes a command to a spare supervisor; `None` if there is none.
-    fn pass(&self, attached: &Attached) -> Option<Passed> {
-        loop {
-            let spare = self.inner.spares.take()?;
-            // If sending fails, the supervisor has ended, and has not begun with the command.
-            if let Ok(control) = watched(spare.control)
-                && attached.pass_to(control.as_fd()).is_ok()
-            {
-                return Some(Passed {
-                    control,
-                    spawner: spare.origin.pid.cast_signed(),
-                    spawner_ended: spare.origin.ended.clone(),
-                    spare: Some((spare.supervisor, spare.origin)),
-                });
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not take the message. No supervisor has the command then.
+    fn pass(&self, attached: &Attached) -> io::Result<Option<Passed>> {
+        while let Some(spare) = self.inner.spares.take() {
+            let control = watched(spare.control)?;
+            match attached.pass_to(control.as_fd()) {
+                Ok(()) => {
+                    return Ok(Some(Passed {
+                        control,
+                        spawner: spare.origin.pid.cast_signed(),
+                        spawner_ended: spare.origin.ended.clone(),
+                        spare: Some((spare.supervisor, spare.origin)),
+                    }));
+                }
+                // The supervisor has ended, and has not begun with the command.
+                Err(error) if has_ended(&error) => {}
+                Err(error) => return Err(error),
             }
         }
+        Ok(None)
     }
 
-    /// Asks the spawner for a supervisor, on a thread for blocking work.
+    /// Asks the spawner for a supervisor, and waits until it accepts.
     async fn ask_and_wait(&self, attached: Attached) -> io::Result<(Passed, Attached)> {
-        let spawner = self.clone();
-        let asking = tokio::task::spawn_blocking(move || {
-            let asked = match spawner.ask(&attached)? {
-                Ok(asked) => asked,
-                // Ask the spawner that replaced the failed one.
-                Err(_) => spawner.ask(&attached)??,
-            };
-            Ok::<_, io::Error>((asked, attached))
-        });
-        let (asked, attached) = asking.await.map_err(io::Error::other)??;
+        let (accepted, attached) = self.ask(attached).await?;
+        let (asked, attached) = match accepted {
+            Ok(asked) => (asked, attached),
+            // Ask the spawner that replaced the failed one.
+            Err(_) => {
+                let (accepted, attached) = self.ask(attached).await?;
+                (accepted?, attached)
+            }
+        };
         let passed = Passed {
-            control: watched(asked.control.into())?,
-            spawner: asked.spawner,
+            control: asked.control,
+            spawner: asked.spawner.cast_signed(),
             spawner_ended: asked.spawner_ended,
             spare: None,
         };
@@ -157,39 +164,67 @@ impl Spawner {
 
     /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
     /// replaced.
-    fn ask(&self, attached: &Attached) -> io::Result<io::Result<Asked>> {
-        let (control, theirs) = UnixStream::pair()?;
-        control.set_read_timeout(Some(PATIENCE))?;
-        let (spawner, spawner_ended) = {
-            let theirs = theirs;
+    async fn ask(&self, attached: Attached) -> io::Result<(io::Result<Asked>, Attached)> {
+        let (control, theirs) = std::os::unix::net::UnixStream::pair()?;
+        // Nothing may fail once the command runs.
+        let mut control = watched(control.into())?;
+        // On a thread for blocking work, because the spawner can be busy.
+        let spawner = self.clone();
+        let sending = move || {
             let fds: Vec<_> = std::iter::once(theirs.as_fd())
                 .chain(attached.descriptors())
                 .collect();
-            self.send(attached.frame(), &fds)?
+            let sent = spawner.send(attached.frame(), &fds)?;
+            Ok::<_, io::Error>((sent, attached))
         };
-        let failed = match read_frame(&control) {
-            Ok(Frame::Accepted) => {
-                return Ok(Ok(Asked {
+        let sent = tokio::task::spawn_blocking(sending).await;
+        let ((spawner, spawner_ended), attached) = sent.map_err(io::Error::other)??;
+        let failed = match timeout(PATIENCE, accepted(&mut control)).await {
+            Ok(Ok(())) => {
+                let asked = Asked {
                     control,
-                    spawner: spawner.cast_signed(),
+                    spawner,
                     spawner_ended,
-                }));
+                };
+                return Ok((Ok(asked), attached));
             }
-            Ok(Frame::Failed { errno }) => io::Error::from_raw_os_error(errno),
-            Ok(_) => io::Error::other("the spawner answered something else"),
-            Err(error) => error,
+            Ok(Err(error)) => error,
+            Err(_) => io::Error::other("no answer in 10 s"),
         };
         // A command of the same user can freeze the spawner, or take its descriptors.
         let why = format!("does not work ({failed}): another is started beside it");
-        self.replace(spawner, &why, false)?;
-        Ok(Err(failed))
+        let this = self.clone();
+        let replacing = move || this.replace(spawner, &why, false);
+        let replaced = tokio::task::spawn_blocking(replacing).await;
+        replaced.map_err(io::Error::other)??;
+        Ok((Err(failed), attached))
     }
 
-    fn leaf(&self) -> Option<Leaf> {
-        let parent = self.inner.cgroup.as_ref().as_ref().ok()?;
-        let leaf = parent.leaf();
-        leaf.inspect_err(|error| tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone"))
-            .ok()
+    /// Makes the cgroup of a command, if commands have cgroups. Without it, the supervisor contains the command alone, for which a shortage is
+    /// no reason.
+    fn leaf(&self) -> io::Result<Option<Leaf>> {
+        let Ok(parent) = &*self.inner.cgroup else {
+            return Ok(None);
+        };
+        match parent.leaf() {
+            Ok(leaf) => Ok(Some(leaf)),
+            Err(error) if shortage::shortage(&error).is_some() => Err(error),
+            Err(error) => {
+                tracing::warn!(%error, "no cgroup for a command: its supervisor contains it alone");
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Waits until the spawner accepts a start.
+async fn accepted(control: &mut UnixStream) -> io::Result<()> {
+    let mut frame = [0; FRAME];
+    control.read_exact(&mut frame).await?;
+    match Frame::decode(frame)? {
+        Frame::Accepted => Ok(()),
+        Frame::Failed { errno } => Err(io::Error::from_raw_os_error(errno)),
+        _ => Err(io::Error::other("the spawner answered something else")),
     }
 }
 
