@@ -1,13 +1,14 @@
 //! Running commands: the options that all subcommands share which run commands, and the spawner.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 
 use super::{THIS_PROGRAM, retention, sandbox};
 use toolhost_local::process::{
-    Config, Environment, Extras, ExtrasError, Limits, NO_SPAWNER, Spawner,
+    Config, Environment, Extras, ExtrasError, Limits, NO_SPAWNER, Spawner, shortage,
 };
 use toolhost_sandbox::Policy;
 
@@ -82,23 +83,49 @@ pub(crate) fn elements(list: &[String]) -> impl Iterator<Item = &String> {
 pub struct Prepared {
     /// The process that forks supervisors; `None` if it could not be started. It may not run yet.
     pub spawner: Option<Spawner>,
+    /// The reason why it could not be started, if the machine was short of something: then commands must not run without a sandbox.
+    short: Option<String>,
 }
 
+/// How often the spawner is started if the machine is short of something, and the first pause between two tries, which doubles.
+const TRIES: u32 = 5;
+const PAUSE: Duration = Duration::from_millis(50);
+
 impl Prepared {
-    /// Starts the spawner. Commands run without one as well, so a failure is only a warning.
+    /// Starts the spawner. Commands run without one as well, so a failure is only a warning, unless the machine is short of something.
     pub fn with_cgroup(cgroup: bool) -> Self {
         let program = Path::new(THIS_PROGRAM);
-        let started = if cgroup {
-            Spawner::launch(program)
-        } else {
-            Spawner::launch_without_cgroup(program)
+        let launch = || match cgroup {
+            true => Spawner::launch(program),
+            false => Spawner::launch_without_cgroup(program),
         };
-        let spawner = started.inspect_err(|error| {
-            tracing::warn!(%error, "{NO_SPAWNER}");
-        });
-        Self {
-            spawner: spawner.ok(),
+        let mut pause = PAUSE;
+        for attempt in 1.. {
+            let error = match launch() {
+                Ok(spawner) => {
+                    return Self {
+                        spawner: Some(spawner),
+                        short: None,
+                    };
+                }
+                Err(error) => error,
+            };
+            let short = shortage(&error);
+            if short.is_none() {
+                tracing::warn!(%error, "{NO_SPAWNER}");
+                break;
+            }
+            if attempt == TRIES {
+                let short = short.map(|short| format!("{short}: {error}"));
+                return Self {
+                    spawner: None,
+                    short,
+                };
+            }
+            std::thread::sleep(pause);
+            pause *= 2;
         }
+        Self::default()
     }
 }
 
@@ -129,6 +156,9 @@ impl Options {
         prepared: Prepared,
         never: Vec<PathBuf>,
     ) -> anyhow::Result<Config> {
+        if let Some(short) = prepared.short {
+            anyhow::bail!("cannot start the spawner of commands: {short}");
+        }
         let extras = Extras::new(elements(&self.env))?;
         let mut limits = Limits {
             live_per_chat: self.max_live.into(),
