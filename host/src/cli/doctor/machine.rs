@@ -5,18 +5,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::{AccessFlags, Uid, User};
 
 use super::Check;
-use toolhost_local::process::{Config, Limits, TEMPORARY_VARIABLES, lists_children};
+use toolhost_local::process::{Config, Level, Room, TEMPORARY_VARIABLES, lists_children};
 use toolhost_sandbox::Mode;
 use toolhost_service::errors;
 use toolhost_state::state_dir::{StateDir, StateDirError, holder, is_full};
 
-/// The descriptors that a live process takes at most, and those of the host without any process.
-const DESCRIPTORS_EACH: u64 = 4;
-const DESCRIPTORS_OF_HOST: u64 = 20;
+/// How many idle chats fit at least on a machine that has enough room.
+const FEW_CHATS: u64 = 200;
 
 /// The free space of the state directory below which saving output is going to fail soon, in bytes.
 const LITTLE_SPACE: u64 = 1 << 30;
@@ -24,12 +22,7 @@ const LITTLE_SPACE: u64 = 1 << 30;
 /// Returns the checks of the machine. `is_confined` says whether commands run in a sandbox that keeps them from this host's files
 /// and processes.
 pub(super) fn checks(is_confined: bool) -> Vec<Check> {
-    vec![
-        kernel(),
-        user(is_confined),
-        memory(is_confined),
-        descriptors(),
-    ]
+    vec![kernel(), user(is_confined), memory(is_confined), chats()]
 }
 
 fn kernel() -> Check {
@@ -115,23 +108,30 @@ fn memory(is_confined: bool) -> Check {
     }
 }
 
-fn descriptors() -> Check {
-    const NAME: &str = "descriptors";
-    match getrlimit(Resource::RLIMIT_NOFILE) {
-        Ok((soft, hard)) => {
-            let room = soft.saturating_sub(DESCRIPTORS_OF_HOST) / DESCRIPTORS_EACH;
-            let text = format!("{soft} of at most {hard}: room for about {room} processes at once");
-            if room < Limits::default().live_per_chat as u64 {
-                Check::warning(
-                    NAME,
-                    text,
-                    "one chat may have more: raise it with `ulimit -n`",
-                )
-            } else {
-                Check::ok(NAME, text)
-            }
-        }
-        Err(error) => Check::failed(NAME, error.to_string(), "look at `ulimit -n`"),
+/// Counts the chats for which there is room. A chat in which a command has run keeps a process and descriptors for some time.
+fn chats() -> Check {
+    const NAME: &str = "chats";
+    let room = Room::read();
+    let Some((chats, level)) = room.chats() else {
+        return Check::ok(NAME, "nothing limits descriptors and processes");
+    };
+    let Level {
+        what,
+        setting,
+        used,
+        limit,
+        ..
+    } = level;
+    let text = format!(
+        "there is room for about {chats} chats that ran a command lately: {used} of {limit} {what} are used ({setting}); further chats take the place of those that are idle for longest"
+    );
+    match chats < FEW_CHATS {
+        true => Check::warning(
+            NAME,
+            text,
+            format!("if more chats are busy at the same time, raise {setting}"),
+        ),
+        false => Check::ok(NAME, text),
     }
 }
 
