@@ -24,6 +24,13 @@ pub enum Use {
         /// The BLAKE3 digest of the command, in hex.
         command: String,
     },
+    /// It asked for a process that was not started, because the machine had no room.
+    ProcessRefused {
+        /// The BLAKE3 digest of the command, in hex.
+        command: String,
+        /// What is short.
+        why: String,
+    },
     /// It sent a signal to a process.
     ProcessSignal {
         /// The id of the process.
@@ -167,7 +174,7 @@ impl Trail {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
-            Use::ProcessSignal { .. } => {}
+            Use::ProcessSignal { .. } | Use::ProcessRefused { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Used { capability, .. } => self.metrics.used(plugin, capability),
@@ -175,7 +182,10 @@ impl Trail {
         }
         let cheap = matches!(
             used,
-            Use::ProcessSignal { .. } | Use::Used { .. } | Use::Denied { .. }
+            Use::ProcessSignal { .. }
+                | Use::ProcessRefused { .. }
+                | Use::Used { .. }
+                | Use::Denied { .. }
         );
         if !cheap || self.cheap.fetch_add(1, Ordering::Relaxed) < MAX_CHEAP {
             self.event(used.into(), used);

@@ -11,7 +11,7 @@ use toolhost_workspace::{Owner, Workspace};
 
 use super::{Trail, Use};
 
-/// A workspace that records in a trail each process that is started, each signal, and each file that is written. If the
+/// A workspace that records in a trail each process that is started or for which there is no room, each signal, and each file that is written. If the
 /// caller of an operation is gone before its end, the operation is recorded as uncertain.
 #[derive(Debug)]
 pub struct Audited {
@@ -51,6 +51,10 @@ impl Workspace for Audited {
             match &started {
                 Ok(Started { id, is_new: true }) => pending.settle([used(Some(id.clone()))]),
                 Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
+                Err(Error::Busy(why)) => pending.settle([Use::ProcessRefused {
+                    command: digest.to_string(),
+                    why: why.clone(),
+                }]),
                 Ok(Started { is_new: false, .. }) | Err(_) => pending.settle([]),
             }
             started

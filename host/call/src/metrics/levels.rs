@@ -97,6 +97,10 @@ levels! {
         gauge processes_live;
         /// Processes that were started
         counter processes_started;
+        /// Starts of processes that were refused because the machine had no room
+        counter processes_refused;
+        /// Idle chats that gave back their namespaces because the machine had no room
+        counter sandboxes_given_back;
         /// Bytes of output that were read
         counter output_bytes;
         /// Bytes of saved outputs

@@ -32,6 +32,8 @@ pub(super) fn add_levels(inner: &Inner, levels: &mut Levels) {
     let processes = inner.counted.lock().clone();
     levels.processes_live += processes.live;
     levels.processes_started += processes.started;
+    levels.processes_refused += processes.refused;
+    levels.sandboxes_given_back += processes.gave_back;
     levels.output_bytes += processes.output;
     levels.saved_bytes += processes.saved;
     inner.workspaces.add_levels(levels);

@@ -30,7 +30,7 @@ struct Health {
 
 /// Checks the server and its machine
 ///
-/// Containment, plugins, workspaces, store and audit trail of the server; and, if the operator's program adds them, the checks of the
+/// Containment, room for commands, plugins, workspaces, store and audit trail of the server; and, if the operator's program adds them, the checks of the
 /// machine that `toolhost doctor` makes, with the layers of the sandbox.
 #[utoipa::path(
     get, path = "/v1/health", operation_id = "checkHealth", tag = "server",
@@ -43,7 +43,7 @@ async fn get(
     Extension(principal): Extension<Principal>,
 ) -> Result<Json<Health>, Problem> {
     principal.require_everything(Scope::Admin)?;
-    let mut checks = vec![containment(&host).await, plugins(&host)];
+    let mut checks = vec![containment(&host).await, room(&host).await, plugins(&host)];
     checks.extend(workspaces(&host).await);
     checks.extend([store(&host), audit(&host)]);
     checks.extend(machine.run().await);
@@ -66,6 +66,26 @@ async fn containment(host: &Host) -> Check {
     match status.containment.reason {
         None => Check::ok(NAME, format!("{kind}; {live} processes live")),
         Some(reason) => Check::ok(NAME, format!("{kind}; {live} processes live")).advice(reason),
+    }
+}
+
+/// How long a refused start is a warning, in seconds.
+const LATELY: u64 = 10 * 60;
+
+/// Checks whether the machine had room for all commands lately.
+async fn room(host: &Host) -> Check {
+    const NAME: &str = "room";
+    let status = host.workspace().status().await;
+    let Some(shortage) = status.ok().and_then(|status| status.shortage) else {
+        return Check::ok(NAME, "no start was refused");
+    };
+    let (count, ago) = (shortage.count, shortage.seconds_ago);
+    let text = format!("{count} starts were refused, the last one {ago} s ago");
+    match ago <= LATELY {
+        false => Check::ok(NAME, text),
+        true => Check::warning(NAME, format!("{text}: {}", shortage.why)).advice(
+            "raise the limit that it names, or let fewer chats run commands at the same time",
+        ),
     }
 }
 
