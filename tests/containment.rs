@@ -25,3 +25,5 @@ mod spawner;
 mod survivors;
 /// Every command, with every end.
 mod table;
+/// Commands that did not start.
+mod unstarted;

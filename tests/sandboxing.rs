@@ -15,6 +15,8 @@ mod namespaces;
 mod resting;
 /// Commands as clients of the server that runs them.
 mod server;
+/// Machines without room.
+mod shortages;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.
