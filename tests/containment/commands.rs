@@ -179,7 +179,7 @@ impl Escapee {
             String::new()
         };
         let text = format!(
-            "export {VARIABLE}={mark}; {}; echo $PPID $(readlink /proc/self/ns/pid) > supervisor-{mark}; {kill}{text}",
+            "export {VARIABLE}={mark}; {}; echo $PPID > supervisor-{mark}; {kill}{text}",
             held.redirection()
         );
         Self {
@@ -193,8 +193,8 @@ impl Escapee {
         }
     }
 
-    /// Waits until it does what it is there for. Returns its supervisor and all of its processes.
-    pub(super) async fn at_work(&self) -> (u32, Vec<Found>) {
+    /// Waits until it does what it is there for. Returns its supervisor, which is below this spawner, and all of its processes.
+    pub(super) async fn at_work(&self, spawner: u32) -> (u32, Vec<Found>) {
         let written = |name: &str| {
             let path = self.directory.join(format!("{name}-{}", self.mark));
             let text = std::fs::read_to_string(path).ok()?;
@@ -218,12 +218,9 @@ impl Escapee {
             "{:?} does not hold its FIFO",
             self.name
         );
-        let told = written("supervisor").expect("written before anything else");
-        let (number, namespace) = told.trim().split_once(' ').unwrap();
+        let number = written("supervisor").expect("written before anything else");
         let supervisor = pids().into_iter().find(|pid| {
-            is_supervisor(*pid, number)
-                && std::fs::read_link(format!("/proc/{pid}/ns/pid"))
-                    .is_ok_and(|own| own == Path::new(namespace))
+            parent_of_supervisor(*pid, number.trim()).is_some_and(|parent| is_below(parent, spawner))
         });
         (supervisor.expect("it lives"), found)
     }
@@ -235,10 +232,30 @@ impl Escapee {
     }
 }
 
-/// Returns whether a process is a supervisor that has this number in its own namespace.
-fn is_supervisor(pid: u32, number: &str) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    status.starts_with("Name:\ttoolhost-super\n")
-        && numbers.is_some_and(|numbers| numbers.split('\t').next_back() == Some(number))
+/// Returns the parent of a process if it is a supervisor that has this number in its own namespace.
+///
+/// Every user may read `status`. The namespaces of a supervisor, only root may.
+fn parent_of_supervisor(pid: u32, number: &str) -> Option<u32> {
+    let status = status(pid);
+    let numbers = field(&status, "NSpid:")?;
+    let is = status.starts_with("Name:\ttoolhost-super\n")
+        && numbers.split('\t').next_back() == Some(number);
+    is.then(|| parent(&status)).flatten()
+}
+
+/// Returns whether a process is another one, or started below it.
+fn is_below(pid: u32, ancestor: u32) -> bool {
+    pid == ancestor || parent(&status(pid)).is_some_and(|parent| is_below(parent, ancestor))
+}
+
+fn status(pid: u32) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default()
+}
+
+fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    status.lines().find_map(|line| line.strip_prefix(name))
+}
+
+fn parent(status: &str) -> Option<u32> {
+    field(status, "PPid:")?.trim().parse().ok()
 }

@@ -118,7 +118,7 @@ async fn begin(bench: &Bench, end: End, (sandbox, mode): Held, python: bool) -> 
     }
     let mut rows = Vec::new();
     for (escapee, process) in started {
-        let (supervisor, found) = escapee.at_work().await;
+        let (supervisor, found) = escapee.at_work(bench.spawner.pid()).await;
         mode.check(escapee.name, &found);
         sandbox.check(escapee.name, &found);
         assert!(process.state().is_live(), "{:?}", process.state());
@@ -193,7 +193,7 @@ async fn host_ends(signal: Raw, (sandbox, mode): Held, python: bool) {
     }
     let mut rows = Vec::new();
     for escapee in escapees {
-        let (supervisor, found) = escapee.at_work().await;
+        let (supervisor, found) = escapee.at_work(program.spawner()).await;
         mode.check(escapee.name, &found);
         sandbox.check(escapee.name, &found);
         rows.push(Row {
@@ -292,7 +292,7 @@ async fn the_host_stopped_then_killed() {
     let program = Program::serve(Mode::Supervisor).await;
     let escapee = Escapee::new(&WAYS[3], program.workspace.path(), false);
     program.start(&escapee.text).await;
-    let (supervisor, _) = escapee.at_work().await;
+    let (supervisor, _) = escapee.at_work(program.spawner()).await;
     program.signal(Raw::SIGSTOP);
     program.signal(Raw::SIGKILL);
     program.ended().await;
