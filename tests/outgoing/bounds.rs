@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io::{Read as _, Write as _};
-use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -210,32 +209,31 @@ async fn a_response_that_comes_before_the_request_is_whole_is_read() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
     let (session, _) = session(std::slice::from_ref(&address), &Names::new(&[]), QUOTA);
-    let has_head = Arc::new(Barrier::new(2));
-    let server = std::thread::spawn({
-        let has_head = Arc::clone(&has_head);
-        move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut head = Vec::new();
-            while !head.ends_with(b"\r\n\r\n") {
-                let mut byte = [0];
-                stream.read_exact(&mut byte).unwrap();
-                head.extend(byte);
-            }
-            has_head.wait();
-            stream.write_all(&response("413 No", "hello")).unwrap();
-            stream.shutdown(std::net::Shutdown::Write).unwrap();
-            stream
+    let (has_head, head_there) = std::sync::mpsc::channel();
+    let (answer, may_answer) = std::sync::mpsc::channel::<()>();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
         }
+        has_head.send(()).unwrap();
+        may_answer.recv().unwrap();
+        stream.write_all(&response("413 No", "hello")).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        stream
     });
     let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
     let request = Request::post(address + "/").body(body).unwrap();
     let mut sending = Box::pin(session.send(request, Timeouts::default()));
-    let waiting = tokio::task::spawn_blocking(move || _ = has_head.wait());
-    while !waiting.is_finished() {
+    while head_there.try_recv().is_err() {
         assert!(futures_util::poll!(&mut sending).is_pending());
         tokio::task::yield_now().await;
     }
     // The whole response, and the end of the connection, are there before the client looks again.
+    answer.send(()).unwrap();
     let _stream = server.join().unwrap();
     let (response, connection) = sending.await.unwrap();
     assert_eq!(response.status(), 413);
