@@ -54,7 +54,7 @@ mod loading;
 /// What plugins get through WASI: requests, variables and directories by grant, and no sockets.
 mod outgoing;
 
-/// What a call costs, in instructions and waits.
+/// What a call costs, in instructions.
 mod costs;
 
 /// Every limit, with its text and its metric.
