@@ -143,6 +143,18 @@ impl Proxy {
         self.shared.broken.send_modify(|broken| broken.cut = made);
     }
 
+    /// Cuts all connections, and each later one as soon as it is made. These are counted, unlike those that [`Proxy::refuse`] keeps away.
+    pub(crate) fn cut_all(&self) {
+        self.shared
+            .broken
+            .send_modify(|broken| broken.cut = u64::MAX);
+    }
+
+    /// Cuts no further connections.
+    pub(crate) fn mend(&self) {
+        self.cut();
+    }
+
     /// Forwards nothing over the present connections any more, and leaves them open.
     pub(crate) fn freeze(&self) {
         let made = *self.shared.made.borrow();
@@ -205,9 +217,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.task.abort();
-        self.shared
-            .broken
-            .send_modify(|broken| broken.cut = u64::MAX);
+        self.cut_all();
     }
 }
 
@@ -274,9 +284,10 @@ async fn connect(client: TcpStream, number: u64, shared: Arc<Shared>) {
     };
     let mut broken = shared.broken.subscribe();
     tokio::select! {
+        biased;
+        _ = broken.wait_for(|broken| broken.cut >= number) => {}
         () = line.ask(from_client, to_server) => {}
         () = line.answer(from_server, to_client) => {}
-        _ = broken.wait_for(|broken| broken.cut >= number) => {}
     }
 }
 
