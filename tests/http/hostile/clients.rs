@@ -5,40 +5,30 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 
 use super::*;
-
-/// How many idle connections there are, if there are enough descriptors for both of their ends.
-fn idle_clients() -> usize {
-    use nix::sys::resource::{Resource, getrlimit, setrlimit};
-    let (now, limit) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    // What programs begin with is often 1,024, and no more than a request not to use more.
-    setrlimit(Resource::RLIMIT_NOFILE, limit.min(now.max(20_000)), limit).unwrap();
-    let (limit, _) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
-    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    // The server takes half of them at most, and other tests run beside this one.
-    let count = (limit / 4).min(2000);
-    if count < 2000 {
-        eprintln!("only {count} idle clients, for want of descriptors");
-    }
-    count
-}
+use crate::harness::serving::Serving;
+use crate::harness::{program, with_code};
 
 async fn connect(server: &Server) -> TcpStream {
-    let address = server.url.trim_start_matches("http://");
+    connect_to(&server.url).await
+}
+
+async fn connect_to(url: &str) -> TcpStream {
+    let address = url.trim_start_matches("http://");
     TcpStream::connect(address).await.unwrap()
 }
 
 /// Another client, on a connection of its own for each request and on one that it keeps.
-async fn others_work(server: &Server) {
+async fn others_work(url: &str, request: impl Fn(Method, &str) -> reqwest::RequestBuilder) {
     let fresh = crate::harness::http_client()
         .pool_max_idle_per_host(0)
         .timeout(PATIENCE)
         .build()
         .unwrap();
     for _ in 0..5 {
-        let request = fresh.get(format!("{}/v1/tools", server.url));
-        let answer = request.bearer_auth(TOKEN).send().await.unwrap();
+        let new = fresh.get(format!("{url}/v1/tools"));
+        let answer = new.bearer_auth(TOKEN).send().await.unwrap();
         assert_eq!(answer.status(), 200);
-        let kept = server.request(Method::GET, "/v1/tools").send().await;
+        let kept = request(Method::GET, "/v1/tools").send().await;
         assert_eq!(kept.unwrap().status(), 200);
     }
 }
@@ -51,22 +41,32 @@ fn is_closed(stream: &TcpStream) -> bool {
     }
 }
 
+/// A server takes as many connections as half of its descriptors. This one is a process of its own, so that it has few of them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn idle_clients_make_room_for_others() {
-    let count = idle_clients();
-    let (_setup, server) = server().await;
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", "ulimit -n 400; exec \"$0\" \"$@\""])
+        .arg(program())
+        .arg("--workspace")
+        .arg(workspace.path())
+        .arg("--state-dir")
+        .arg(with_code(workspace.path().join(".state"), None))
+        .env("TOOLHOST_TOKEN", TOKEN);
+    let serving = Serving::start(command);
     let mut idle = Vec::new();
-    for _ in 0..count {
-        idle.push(connect(&server).await);
+    for _ in 0..350 {
+        idle.push(connect_to(&serving.url).await);
     }
-    others_work(&server).await;
-    assert_eq!(server.put("a", "1", execute("true")).await.0, 200);
+    others_work(&serving.url, |method, path| serving.request(method, path)).await;
+    let call = serving.request(Method::PUT, "/v1/chats/a/calls/1");
+    let called = call.json(&execute("true")).send().await.unwrap();
+    assert_eq!(called.status(), 200);
     // Those that were there first have gone, and the others may stay until they have been idle for too long.
-    if count == 2000 {
-        for stream in &idle[..900] {
-            stream.readable().await.unwrap();
-            assert!(is_closed(stream));
-        }
+    for stream in &idle[..150] {
+        stream.readable().await.unwrap();
+        assert!(is_closed(stream));
     }
 }
 
@@ -104,7 +104,7 @@ async fn slow_clients_hold_nobody_up() {
             }
         });
     }
-    others_work(&server).await;
+    others_work(&server.url, |method, path| server.request(method, path)).await;
     slow.shutdown().await;
 }
 
@@ -157,7 +157,7 @@ async fn a_body_of_100_mb_is_refused_before_it_is_there() {
         let sent = writing.await.unwrap();
         assert!(sent < SIZE, "all of it was taken");
     }
-    others_work(&server).await;
+    others_work(&server.url, |method, path| server.request(method, path)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -174,5 +174,5 @@ async fn a_flood_of_headers_is_refused() {
             assert!(sent < 64 << 20, "headers without end are read");
         }
     }
-    others_work(&server).await;
+    others_work(&server.url, |method, path| server.request(method, path)).await;
 }
