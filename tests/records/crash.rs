@@ -107,14 +107,14 @@ async fn host_to_be_killed() {
 #[tokio::test]
 async fn what_ended_is_known_and_what_ran_is_lost() {
     let plan = "echo short; exit 3\nkill -KILL $$\ncat file\ntrue\n\
-                cat file; echo $$ > pid; exec sleep 1000&\nsleep 1000 & echo $! > pid2; echo lingers&\nexec sleep 1000&";
+                cat file; echo $$ > pid; exec sleep 1000&\nsleep 1000 & echo $! > pid2; echo waiting; wait&\nexec sleep 1000&";
     let mut host = Killable::start(plan);
     file(&host.path("round0")).await;
     let pids = [
         file(&host.path("pid")).await,
         file(&host.path("pid2")).await,
     ];
-    // "short\n", twice the file, "lingers\n".
+    // "short\n", twice the file, "waiting\n".
     until("all of it is on disk", || {
         (host.saved() == 2 * SIZE + 14).then_some(())
     })
@@ -150,7 +150,7 @@ async fn what_ended_is_known_and_what_ran_is_lost() {
         assert_eq!(get(2).snapshot().await.saved, Saved::Complete);
         for (index, output) in [
             (4, pattern(0..SIZE)),
-            (5, b"lingers\n".to_vec()),
+            (5, b"waiting\n".to_vec()),
             (6, Vec::new()),
         ] {
             let lost = get(index);

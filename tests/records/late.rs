@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolhost_workspace::process::State;
 
 use super::{TestRegistry, finished};
-use crate::harness::{PATIENCE, until};
+use crate::harness::PATIENCE;
 
 /// A child that goes on writing in steps that are shorter than the patience of the drain, but longer together. The clock of the
 /// host moves only when this test moves it, so no other load on the machine makes a step longer.
@@ -14,9 +14,7 @@ use crate::harness::{PATIENCE, until};
 async fn a_child_that_writes_for_480_ms_after_the_shell_is_heard_to_its_end() {
     /// Less than the 100 ms of silence that end a drain.
     const STEP: Duration = Duration::from_millis(80);
-    // A clock that is paused goes on by itself when nothing is left to do, unless something blocks.
-    let (release, released) = std::sync::mpsc::channel::<()>();
-    let blocking = tokio::task::spawn_blocking(move || _ = released.recv());
+    let clock = Standing::new();
     let setup = TestRegistry::with(|config| config);
     let go = setup.workspace.path().join("go");
     nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
@@ -36,8 +34,29 @@ async fn a_child_that_writes_for_480_ms_after_the_shell_is_heard_to_its_end() {
     finished(&process).await;
     let snapshot = process.snapshot().await;
     assert_eq!(String::from_utf8_lossy(&snapshot.head), expected);
-    release.send(()).unwrap();
-    blocking.await.unwrap();
+    clock.goes_on().await;
+}
+
+/// A paused clock that stands still: otherwise it goes on by itself when nothing is left to do.
+struct Standing {
+    release: std::sync::mpsc::Sender<()>,
+    blocking: tokio::task::JoinHandle<()>,
+}
+
+impl Standing {
+    fn new() -> Self {
+        let (release, released) = std::sync::mpsc::channel();
+        Self {
+            release,
+            blocking: tokio::task::spawn_blocking(move || _ = released.recv()),
+        }
+    }
+
+    /// Lets the clock go on by itself.
+    async fn goes_on(self) {
+        drop(self.release);
+        self.blocking.await.unwrap();
+    }
 }
 
 /// Waits for something while the clock stands still.
@@ -52,25 +71,24 @@ async fn seen(mut look: impl FnMut() -> bool) {
 
 /// A host that was busy finds output, the end of the output and the end of its own patience at the same moment. What is in
 /// the pipe by then counts.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn what_is_in_the_pipe_when_a_busy_host_looks_again_is_in_the_snapshot() {
     for round in 0..10 {
+        let clock = Standing::new();
         let setup = TestRegistry::with(|config| config);
         let go = setup.workspace.path().join("go");
         nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
         let process = setup
             .start("(cat go; echo late; echo done > done) & echo early")
             .await;
-        until("the exit is known", || process.info().exited).await;
+        seen(|| process.info().exited.is_some()).await;
         // The drain has begun and waits for 100 ms of silence. Now this only thread of the runtime does something else, as
-        // one on a busy machine does, until well after that; the child writes meanwhile.
+        // one on a busy machine does, until after that; the child writes meanwhile.
         std::fs::write(&go, "gone\n").unwrap();
-        let begun = std::time::Instant::now();
-        while std::fs::read_to_string(setup.workspace.path().join("done")).is_err()
-            || begun.elapsed() < Duration::from_millis(150)
-        {
+        while std::fs::read_to_string(setup.workspace.path().join("done")).is_err() {
             std::thread::yield_now();
         }
+        tokio::time::advance(Duration::from_millis(150)).await;
         finished(&process).await;
         let snapshot = process.snapshot().await;
         assert_eq!(
@@ -80,6 +98,7 @@ async fn what_is_in_the_pipe_when_a_busy_host_looks_again_is_in_the_snapshot() {
             snapshot.state
         );
         assert!(!matches!(snapshot.state, State::Running));
+        clock.goes_on().await;
         setup.registry.shutdown().await;
     }
 }
