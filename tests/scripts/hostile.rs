@@ -6,11 +6,22 @@ use std::time::Duration;
 use super::attacks::Ends::{Error, Limit, Returns};
 use super::attacks::{KNOWN, SCRIPTS, UNKNOWN};
 use super::*;
+use crate::harness::PATIENCE;
 use toolhost_core::plugin::Limits;
 
 #[tokio::test]
 async fn floods_of_calls_are_refused_one_by_one() {
-    let setup = with_scripts().await;
+    let options = Options {
+        grants: Grants::default().with_calls(["*"]),
+        // Thousands of calls take long in a development build, and longer on a busy machine. The limit of calls is what holds this script.
+        limits: Limits {
+            guest_time: PATIENCE,
+            deadline: PATIENCE,
+            ..Limits::default()
+        },
+        ..Options::new("script")
+    };
+    let setup = Setup::with(|builder| builder.plugin(SCRIPT, options)).await;
     assert_eq!(
         result(&setup.host, UNKNOWN).await,
         json!([3000, ["unknown_tool"]])
