@@ -55,9 +55,8 @@ impl Ground {
 
     /// The same for a server of another user. Needs root.
     pub(super) fn of(owner: Option<u32>) -> Self {
-        // Commands have a /tmp of their own, where what they cannot reach would only seem to be gone.
         let directory = match owner {
-            None => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
+            None => tempfile::tempdir_in(shared()),
             Some(_) => tempfile::tempdir(),
         };
         let directory = directory.unwrap();
@@ -169,6 +168,23 @@ impl Ground {
             text.replace(&name, path.to_str().unwrap())
         })
     }
+}
+
+/// Returns a directory that commands have in common with their host. They have directories for temporary files of their own, where a
+/// command may change a file that is not there for it, so that nothing of the host changes.
+fn shared() -> PathBuf {
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let is_own = |path: &Path| {
+        let own = ["/tmp", "/var/tmp", "/dev/shm"];
+        own.iter().any(|own| path.starts_with(own)) || path.starts_with(std::env::temp_dir())
+    };
+    if !is_own(&target) {
+        return target;
+    }
+    let user = nix::unistd::User::from_uid(nix::unistd::geteuid()).unwrap();
+    let home = user.map(|user| user.dir);
+    home.filter(|home| !is_own(home) && home.is_dir())
+        .unwrap_or(target)
 }
 
 /// A server that runs.
