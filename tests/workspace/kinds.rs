@@ -11,7 +11,9 @@ pub(crate) async fn passed(kind: &str, arguments: &[&str]) -> usize {
         .env(elsewhere::KIND, kind)
         .stdin(Stdio::null())
         .kill_on_drop(true);
-    let output = run.output().await.unwrap();
+    // As long as some tests of them that wait in vain, one after the other.
+    let output = tokio::time::timeout(PATIENCE * 4, run.output()).await;
+    let output = output.expect("the tests do not end").unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(
         output.status.success(),

@@ -177,7 +177,7 @@ async fn quotas_hold(kind: &str, error: &str) {
     fs::write(path("small").join("file"), "x").unwrap();
     directories.remove(&name("small"), &small).await.unwrap();
     // XFS forgets the files of a project a moment later.
-    for _ in 0..100 {
+    for _ in 0..3000 {
         if !sys::is_used(&root, first).unwrap() {
             return;
         }
