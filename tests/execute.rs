@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolhost_plugin::Limits;
 
 use crate::guest::limited;
-use crate::harness::{PATIENCE, Setup, is_alive, request, until, until_dead};
+use crate::harness::{PATIENCE, Setup, UNTIL_IT_SLEEPS, is_alive, request, until, until_dead};
 
 /// The fields of a reply that do not differ from run to run.
 fn stable(mut reply: Value) -> Value {
@@ -88,7 +88,8 @@ async fn a_hundred_commands_are_waited_for_at_once() {
 #[tokio::test]
 async fn a_survivor_is_reported_and_can_be_signalled() {
     let setup = Setup::new().await;
-    let reply = setup.execute("sleep 1000 & echo hi").await;
+    let command = format!("sleep 1000 & {UNTIL_IT_SLEEPS}; echo hi");
+    let reply = setup.execute(&command).await;
     assert_eq!(
         (&reply["success"], &reply["output"], &reply["exit_code"]),
         (&json!(true), &json!("hi\n"), &json!(0))

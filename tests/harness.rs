@@ -57,6 +57,9 @@ pub(crate) const TOKEN: &str = "a-token-for-tests";
 /// Nothing here takes as long, on a slow machine with much to do either; a test that waits for it hangs, and says so.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
+/// A script that waits until the last child is `sleep`: on a busy machine, it is a copy of the shell for a while.
+pub(crate) const UNTIL_IT_SLEEPS: &str = "until grep -q ^sleep /proc/$!/cmdline; do :; done";
+
 /// A directory for the state directories of this process.
 pub(crate) fn state_dir() -> &'static Path {
     static STATE: OnceLock<TempDir> = OnceLock::new();

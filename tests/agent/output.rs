@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{A, Agent, B, NOBODY, ok, refused, tell};
-use crate::harness::file;
+use crate::harness::{UNTIL_IT_SLEEPS, file};
 
 #[tokio::test]
 async fn exited_process() {
@@ -171,7 +171,8 @@ async fn bad_parameters_are_named() {
 #[tokio::test]
 async fn a_command_has_finished_when_its_shell_has() {
     let agent = Agent::new().await;
-    let (id, output) = agent.run("sleep 300 & echo hi; exit 3").await;
+    let command = format!("sleep 300 & {UNTIL_IT_SLEEPS}; echo hi; exit 3");
+    let (id, output) = agent.run(&command).await;
     for (field, value) in [
         ("output", json!("hi\n")),
         ("running", json!(false)),

@@ -1,6 +1,7 @@
 //! Starting a command, and what counts as its end.
 
 use super::*;
+use crate::harness::UNTIL_IT_SLEEPS;
 
 #[tokio::test]
 async fn output_and_exit_code() {
@@ -29,7 +30,8 @@ async fn standard_input_is_empty_or_what_was_given() {
 #[tokio::test]
 async fn finished_when_the_shell_has_exited_not_when_the_pipe_closes() {
     let setup = TestRegistry::new();
-    let process = setup.start("sleep 1000 & echo $! > pid; echo hi").await;
+    let command = format!("sleep 1000 & echo $! > pid; {UNTIL_IT_SLEEPS}; echo hi");
+    let process = setup.start(&command).await;
     finished(&process).await;
     let snapshot = process.snapshot().await;
     assert!(
