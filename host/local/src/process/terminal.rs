@@ -6,7 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
-use super::contain::run_in_terminal;
+use super::contain::{Spawner, run_in_terminal};
 use super::registry::Config;
 
 /// Runs a program to its end in the sandbox of a configuration, with the variables of commands and these.
@@ -23,6 +23,7 @@ pub fn run_confined<'a>(
     arguments: &[OsString],
     variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
 ) -> io::Result<ExitStatus> {
+    config.spawner.iter().for_each(Spawner::lets_join);
     let confined =
         config
             .common()

@@ -16,8 +16,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use nix::libc;
-use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
-use rustix::thread::UnshareFlags;
+use rustix::process::{Pid, test_kill_process};
 use toolhost_sandbox::{Entered, View};
 
 use super::cgroup::{Leaf, Parent};
@@ -59,8 +58,10 @@ struct Inner {
     current: Mutex<Running>,
     /// Its supervisors that wait for a command.
     spares: Spares,
-    /// Those that are its own.
-    namespaces: UnshareFlags,
+    /// The socket on which the namespaces of a chat wait, if other processes are to join them.
+    joining: Option<UnixStream>,
+    /// Whether other processes are to join the namespaces of its chats.
+    lets_join: AtomicBool,
     cgroup: Arc<Result<Parent, String>>,
     /// Whether its commands are kept.
     keeps: AtomicBool,
@@ -124,7 +125,8 @@ impl Spawner {
                 program: Some(program.to_path_buf()),
                 current: Mutex::new(Running::launch(program)?),
                 spares: Spares::default(),
-                namespaces: UnshareFlags::empty(),
+                joining: None,
+                lets_join: AtomicBool::new(false),
                 cgroup: Arc::new(cgroup),
                 keeps: AtomicBool::new(false),
             }),
@@ -142,7 +144,11 @@ impl Spawner {
     pub fn within(&self, view: &View) -> io::Result<(Self, Entered)> {
         let request = sys::in_memory(&view.encode())?;
         let (socket, theirs) = UnixStream::pair()?;
-        let (pid, _) = self.send(Frame::Enter, &[theirs.as_fd(), request.as_fd()])?;
+        let lets_join = self.inner.lets_join.load(Ordering::Relaxed);
+        let joining = lets_join.then(UnixStream::pair).transpose()?;
+        let mut sent = vec![theirs.as_fd(), request.as_fd()];
+        sent.extend(joining.iter().map(|(_, theirs)| theirs.as_fd()));
+        let (pid, _) = self.send(Frame::Enter, &sent)?;
         drop(theirs);
         let spares = Spares::default();
         let running = Running::within(socket, spares.clone());
@@ -159,7 +165,8 @@ impl Spawner {
             program: None,
             current: Mutex::new(running),
             spares,
-            namespaces: view.namespaces(),
+            joining: joining.map(|(ours, _)| ours),
+            lets_join: AtomicBool::new(false),
             cgroup: Arc::clone(&self.inner.cgroup),
             keeps: AtomicBool::new(self.inner.keeps.load(Ordering::Relaxed)),
         };
@@ -188,14 +195,17 @@ impl Spawner {
         }
     }
 
-    pub(super) fn namespaces(&self) -> UnshareFlags {
-        self.inner.namespaces
+    /// Lets other processes join the namespaces of the chats that begin from now on.
+    pub(in crate::process) fn lets_join(&self) {
+        self.inner.lets_join.store(true, Ordering::Relaxed);
     }
 
-    /// Returns a descriptor of the process.
-    pub(super) fn descriptor(&self) -> io::Result<OwnedFd> {
-        let pid = Pid::from_raw(self.pid().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
-        Ok(pidfd_open(pid, PidfdFlags::empty())?)
+    /// Returns the namespaces of the chat, once, in the order in which a process joins them.
+    pub(super) fn namespaces(&self) -> io::Result<Vec<OwnedFd>> {
+        let joining = self.inner.joining.as_ref();
+        let joining = joining.ok_or(io::ErrorKind::NotFound)?;
+        let (_, namespaces) = sys::receive_waiting(joining.as_fd(), &mut [0])?;
+        Ok(namespaces)
     }
 
     /// Returns whether the process has ended.

@@ -23,7 +23,7 @@ use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use rustix::cmsg_space;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::thread::{ThreadNameSpaceType, UnshareFlags, move_into_thread_name_spaces};
+use rustix::thread::{UnshareFlags, move_into_link_name_space};
 
 /// The flag of `clone3` that starts a child in another cgroup. It does not fit into the type that libc gave it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -110,10 +110,11 @@ pub(super) fn before_exec(
     unsafe { command.pre_exec(work) };
 }
 
-/// Goes on as a child in these namespaces of a process. This process, which becomes its parent, waits for it and ends as it does.
-pub(super) fn join(process: &OwnedFd, namespaces: UnshareFlags) -> io::Result<()> {
-    let namespaces = ThreadNameSpaceType::from_bits_retain(namespaces.bits());
-    move_into_thread_name_spaces(process.as_fd(), namespaces)?;
+/// Goes on as a child in these namespaces. This process, which becomes its parent, waits for it and ends as it does.
+pub(super) fn join(namespaces: &[OwnedFd]) -> io::Result<()> {
+    for namespace in namespaces {
+        move_into_link_name_space(namespace.as_fd(), None)?;
+    }
     let Side::Parent(child) = fork(None)? else {
         return Ok(());
     };

@@ -9,7 +9,8 @@ use toolhost_sandbox::Recipe;
 
 use super::{Spawner, sys};
 
-/// Runs a program to its end, with these variables and no others. With a spawner, it is in the namespaces of that. Without one, the
+/// Runs a program to its end, with these variables and no others. With the spawner of a chat, it is in the namespaces of that, which
+/// [`Spawner::lets_join`] must have allowed. Without one, the
 /// calling thread enters the sandbox for good.
 pub(in crate::process) fn run_in_terminal(
     (program, arguments): (&OsStr, &[OsString]),
@@ -31,10 +32,10 @@ pub(in crate::process) fn run_in_terminal(
     match spawner {
         None => recipe.apply()?,
         Some(spawner) => {
-            let (process, namespaces) = (spawner.descriptor()?, spawner.namespaces());
+            let namespaces = spawner.namespaces()?;
             let directory = directory.to_path_buf();
             sys::before_exec(&mut command, move || {
-                sys::join(&process, namespaces)?;
+                sys::join(&namespaces)?;
                 // The directory was that of the other namespace.
                 std::env::set_current_dir(&directory)?;
                 Ok(recipe.apply()?)

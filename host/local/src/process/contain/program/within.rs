@@ -11,6 +11,7 @@ use std::os::unix::net::UnixStream;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getegid, geteuid};
+use rustix::thread::UnshareFlags;
 use toolhost_sandbox::View;
 
 use super::Spawner;
@@ -28,14 +29,21 @@ pub(super) fn start(fds: Vec<OwnedFd>, limits: Limits<'_>, keeps: bool) -> Optio
     let mut fds = fds.into_iter();
     let socket = fds.next()?;
     let started = match fds.next() {
-        Some(view) => fork(&socket, view, limits, keeps),
+        Some(view) => fork(&socket, view, fds.next(), limits, keeps),
         None => Err(Errno::EMFILE.into()),
     };
     let started = started.inspect_err(|error| refuse(&socket, error, &error.to_string()));
     started.ok()
 }
 
-fn fork(socket: &OwnedFd, view: OwnedFd, limits: Limits<'_>, keeps: bool) -> io::Result<Pid> {
+/// Forks the spawner of a chat. With a socket `joining`, sends the namespaces over it.
+fn fork(
+    socket: &OwnedFd,
+    view: OwnedFd,
+    joining: Option<OwnedFd>,
+    limits: Limits<'_>,
+    keeps: bool,
+) -> io::Result<Pid> {
     let mut bytes = Vec::new();
     File::from(view).read_to_end(&mut bytes)?;
     let view = View::decode(&bytes)?;
@@ -49,7 +57,11 @@ fn fork(socket: &OwnedFd, view: OwnedFd, limits: Limits<'_>, keeps: bool) -> io:
         Side::Parent(pid) => {
             drop(theirs);
             let mapped = ours.read_exact(&mut [0]).and_then(|()| map_users(pid));
-            if let Err(error) = mapped {
+            let prepared = mapped.and_then(|()| match joining {
+                Some(joining) => send_namespaces(&joining, pid, view.namespaces()),
+                None => Ok(()),
+            });
+            if let Err(error) = prepared {
                 // The loop of the spawner reaps the process.
                 _ = nix::sys::signal::kill(pid, Signal::SIGKILL);
                 return Err(error);
@@ -113,6 +125,26 @@ fn refuse(socket: &OwnedFd, error: &io::Error, why: &str) {
     let errno = error.raw_os_error().unwrap_or(Errno::EIO as i32);
     let frame = Frame::Failed { errno }.encode();
     _ = sys::send(socket.as_fd(), &[&frame, why.as_bytes()].concat(), &[]);
+}
+
+/// Sends descriptors of these namespaces of a process over a socket. Only while the process is dumpable, a user who is not root may open
+/// them.
+fn send_namespaces(socket: &OwnedFd, pid: Pid, namespaces: UnshareFlags) -> io::Result<()> {
+    // The user namespace comes first: it gives the right to join the others.
+    let names = [
+        ("user", UnshareFlags::NEWUSER),
+        ("mnt", UnshareFlags::NEWNS),
+        ("pid", UnshareFlags::NEWPID),
+        ("ipc", UnshareFlags::NEWIPC),
+        ("net", UnshareFlags::NEWNET),
+    ];
+    let has = names
+        .iter()
+        .filter(|(_, namespace)| namespaces.contains(*namespace));
+    let open = |(name, _): &(&str, UnshareFlags)| File::open(format!("/proc/{pid}/ns/{name}"));
+    let files = has.map(open).collect::<io::Result<Vec<_>>>()?;
+    let descriptors: Vec<_> = files.iter().map(File::as_raw_fd).collect();
+    sys::send(socket.as_fd(), &[0], &descriptors)
 }
 
 /// Maps users and groups in the namespace of a process to themselves. As root, maps all; otherwise, only those of this process.
