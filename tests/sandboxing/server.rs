@@ -69,7 +69,7 @@ async fn a_command_needs_a_token_like_every_client() {
 async fn no_command_finds_the_token_of_its_server() {
     // The environments and arguments of all processes, and the files that can have a token.
     let look = "cat /proc/*/environ /proc/*/cmdline @HOME/.config/toolhost/* @STATE/* @DATA/keys/* 2>/dev/null | \
-        tr '\0' '\n'; env; true";
+        tr '\\0' '\\n'; env; true";
     for (flags, is_in_file) in [
         (PLAIN, true),
         (DEFAULT, true),
