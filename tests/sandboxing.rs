@@ -3,6 +3,8 @@
 
 /// Two chats of one host.
 mod chats;
+/// Paths that are closed to commands and to the tools for files.
+mod closed;
 /// Ways out over sockets, and ways to use up the machine.
 mod escapes;
 /// Attacks on the host that commands have carried out without a sandbox.

@@ -88,7 +88,7 @@ fn dependencies_point_one_way() {
         ("state", &[][..]),
         ("store", &["state"]),
         ("postgres", &["state", "store"]),
-        ("sandbox", &[]),
+        ("sandbox", &["state"]),
         ("egress", &[]),
         ("author", &[]),
         ("package", &["state"]),

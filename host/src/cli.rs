@@ -92,7 +92,7 @@ struct Common {
 }
 
 impl Common {
-    /// Returns the paths of the state and of the configuration that commands must not reach.
+    /// Returns the paths of the state and of the configuration that neither commands nor tools may reach.
     fn private_paths(&self) -> Vec<PathBuf> {
         let files = self.configuration.iter().flat_map(Config::private_files);
         self.private_directories().chain(files).collect()
@@ -299,8 +299,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Serve(options) => serve::run(common, options, prepared).await,
             Command::Mcp(options) => mcp::run(common, options, prepared).await,
             Command::Agent(options) => {
-                let tokens = config_tokens::of(common);
-                agent::run(common, tokens, options.agent, prepared).await
+                let (private, tokens) = (common.private_paths(), config_tokens::of(common));
+                agent::run(common, private, tokens, options.agent, prepared).await
             }
             Command::Doctor(options) => doctor::run(common, options, prepared).await,
             Command::Sandbox(options) => sandbox::run(common, options, prepared).await,

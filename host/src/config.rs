@@ -6,7 +6,7 @@
 //! plugin_dir = "plugins"             # every *.wasm in it is a plugin of that name, with nothing granted
 //!
 //! [workspace]
-//! dir = "."
+//! dir = "/srv/project"
 //!
 //! [plugins.weather]
 //! component = "plugins/weather.wasm" # relative to this file, as all paths here
@@ -56,6 +56,7 @@ use problems::{Lines, Positions, below};
 use section::Section;
 use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
+use toolhost_sandbox::is_of_system;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use cluster::Cluster;
@@ -332,18 +333,21 @@ impl Config {
         self.path.iter().cloned().chain(files).collect()
     }
 
-    /// Returns the file, the files of tokens and secrets that it names, and the directory of workspaces: commands must not reach them.
+    /// Returns the file, and the files that it names and that hold a secret or decide what this host runs: neither commands nor tools
+    /// may reach them. They are the files of tokens, keys and passwords, the components and secrets of plugins, the library of scripts,
+    /// the lock file, and the directory of workspaces.
     pub fn private_files(&self) -> Vec<PathBuf> {
-        let secrets = self
-            .plugins
-            .values()
-            .flat_map(plugins::Plugin::secret_files);
-        let secrets = secrets.map(|path| self.resolve(path));
-        let workspaces = self.workspaces.private_paths();
+        let plugins = self.plugins.values();
+        let plugins = plugins.flat_map(|plugin| plugin.paths().chain(plugin.library.as_deref()));
+        let plugins = plugins.chain(self.plugin_dir.as_deref());
+        let plugins = plugins.map(|path| self.resolve(path));
+        // Those of the system do not change, and commands may need what is beside them.
+        let plugins = plugins.filter(|path| !is_of_system(path));
         self.token_files()
             .into_iter()
-            .chain(secrets)
-            .chain(workspaces)
+            .chain(plugins)
+            .chain(self.lock_file())
+            .chain(self.workspaces.private_paths())
             .chain(self.store.as_ref().and_then(Store::private_path))
             .collect()
     }

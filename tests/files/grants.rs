@@ -72,10 +72,7 @@ async fn the_state_directory_is_closed() {
     let setup = Setup::of(host, workspace);
     for path in ["state/cache.key", "state", "state/cache"] {
         let text = setup.read(path).await.unwrap_err();
-        assert_eq!(
-            text,
-            format!("this directory belongs to Toolhost itself: {path}")
-        );
+        assert_eq!(text, format!("{}: {path}", toolhost_state::closed::REFUSAL));
         setup.write(path, "x").await.unwrap_err();
     }
     setup.host.shutdown().await;

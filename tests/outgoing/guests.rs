@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use toolhost_call::tool::ErrorKind;
 use toolhost_core::{Grants, Options, Preopen};
 use toolhost_plugin::{Engine, Limits, LoadError, Plugin};
+use toolhost_state::closed::Closed;
 use toolhost_workspace::files::FilesGrant;
 
 use super::support::{Script, Seen, Server, response};
@@ -406,7 +407,7 @@ async fn directories_that_cannot_be_granted_keep_a_plugin_from_loading() {
     std::fs::create_dir_all(state.join("cache")).unwrap();
     std::fs::write(directory.path().join("file"), "").unwrap();
     std::os::unix::fs::symlink(&state, directory.path().join("link")).unwrap();
-    let engine = Engine::new(None).unwrap().protecting([state]);
+    let engine = Engine::new(None).unwrap().closing(Closed::new([state]));
     let refused = async |name: &str| {
         let options = Options {
             grants: preopen(&directory.path().join(name), false),
@@ -426,7 +427,12 @@ async fn directories_that_cannot_be_granted_keep_a_plugin_from_loading() {
         "state/..",
         "link/../state",
     ] {
-        assert!(refused(state).await.contains("state directory"), "{state}");
+        assert!(
+            refused(state)
+                .await
+                .contains("closed to tools and commands"),
+            "{state}"
+        );
     }
     assert!(refused("missing").await.contains("No such file"));
     assert!(refused("file").await.contains("Not a directory"));

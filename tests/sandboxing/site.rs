@@ -160,7 +160,7 @@ impl Ground {
     }
 
     /// Replaces the names of places in a text, such as `@STATE`.
-    fn text(&self, text: &str) -> String {
+    pub(super) fn text(&self, text: &str) -> String {
         let places = ["work", "state", "home", "data", "outside"];
         places.iter().fold(text.to_owned(), |text, name| {
             let path = self.path(name);

@@ -86,7 +86,7 @@ impl ClaimedDirectories {
     ///
     /// # Errors
     ///
-    /// If a further root of files would let one workspace reach another.
+    /// If a further root of files would let one workspace reach another, or a template has a closed path.
     pub fn offer(self, beside: Arc<Local>) -> Result<Directories, OpenDirectoriesError> {
         let Self { root, templates } = self;
         let overlaps =
@@ -96,6 +96,14 @@ impl ClaimedDirectories {
                 root: root.path().to_path_buf(),
                 further: further.to_path_buf(),
             });
+        }
+        for (name, template) in &templates {
+            if let Some(closed) = beside.closed().overlap(template) {
+                return Err(OpenDirectoriesError::Template {
+                    name: name.clone(),
+                    closed: closed.to_path_buf(),
+                });
+            }
         }
         let is_filtered = beside.processes().filters_calls();
         Ok(Directories {

@@ -7,7 +7,6 @@
 
 mod config;
 mod directory;
-mod hidden;
 mod metadata;
 mod open;
 mod open_error;
@@ -27,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use toolhost_state::closed::Closed;
 use toolhost_workspace::files::{
     Chunk, CpuAccount, Entry, Error, Kind, MAX_ENTRIES, MAX_READ, MAX_WRITE, MAX_WRITES, Metadata,
     Precondition, Skipped, Write,
@@ -50,14 +50,14 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// Opens the roots. A host that is killed may leave a temporary file, unless their names are stored.
+    /// Opens the roots. No path leads to a file that is closed. A host that is killed may leave a temporary file, unless their names are stored.
     ///
     /// # Errors
     ///
-    /// If a root cannot be opened.
-    pub(crate) fn open(config: &Config) -> Result<Self, OpenError> {
+    /// If a root cannot be opened, or is closed.
+    pub(crate) fn open(config: &Config, closed: &Closed) -> Result<Self, OpenError> {
         Ok(Self {
-            roots: Roots::open(config)?,
+            roots: Roots::open(config, closed)?,
             temporaries: None,
             replacing: Arc::default(),
         })
@@ -73,13 +73,18 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// If the workspace cannot be opened, or holds secrets of the host.
+    /// If the workspace cannot be opened, or is closed.
     pub(crate) fn beside(&self, workspace: &Path) -> Result<Self, OpenError> {
         Ok(Self {
             roots: self.roots.beside(workspace)?,
             temporaries: self.temporaries.clone(),
             replacing: Arc::default(),
         })
+    }
+
+    /// Returns the paths that may not be reached.
+    pub(crate) fn closed(&self) -> &Closed {
+        self.roots.closed()
     }
 
     /// Returns the directories that may be reached besides the workspace.
@@ -92,7 +97,7 @@ impl Files {
     ///
     /// # Errors
     ///
-    /// If one of the directories cannot be opened, or holds secrets of the host.
+    /// If one of the directories cannot be opened, or is closed.
     pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             roots: self.roots.restricted(roots)?,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
+use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
@@ -52,8 +53,10 @@ impl Local {
         if !workspace.is_dir() {
             return Err(OpenError::NotADirectory(workspace));
         }
+        let closed = config.closed.and(config.sandbox.never.iter().cloned());
         let config = Config {
             workspace,
+            closed: closed.with_own(state.directory().map(Path::to_path_buf)),
             ..config
         };
         // The files also get the path as the operator wrote it, because a model may use that path.
@@ -61,7 +64,7 @@ impl Local {
             workspace: path,
             ..files
         };
-        let opened = Files::open(&files)?;
+        let opened = Files::open(&files, &config.closed)?;
         let temporaries = match state.directory() {
             Some(_) => Some(Temporaries::open(Arc::clone(state.local())).await?),
             None => None,
@@ -92,6 +95,11 @@ impl Local {
     /// Returns the further directories whose files may be reached, in this workspace and in those beside it.
     pub(crate) fn further_roots(&self) -> impl Iterator<Item = &Path> {
         self.files.files().further_roots()
+    }
+
+    /// Returns the paths that are closed to commands and to the tools for files.
+    pub(crate) fn closed(&self) -> &Closed {
+        self.files.files().closed()
     }
 
     /// Returns the processes of all chats, in this directory and in those that share its registry.

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::runtime::{Handle, Runtime};
@@ -18,6 +17,7 @@ use super::queue::Queue;
 use super::ticker::Ticker;
 use toolhost_call::audit::Audit;
 use toolhost_call::metrics::Metrics;
+use toolhost_state::closed::Closed;
 
 /// Instances beyond the calls: one for each load that asks for the tools.
 const LOADS: u32 = 16;
@@ -42,7 +42,7 @@ pub struct Engine {
     pub(super) inner: Arc<Inner>,
     pub(super) audit: Audit,
     pub(super) metrics: Metrics,
-    protected: Arc<[PathBuf]>,
+    closed: Closed,
 }
 
 pub(super) struct Inner {
@@ -140,7 +140,7 @@ impl Engine {
             inner: Arc::new(inner),
             audit: Audit::default(),
             metrics: Metrics::default(),
-            protected: Arc::default(),
+            closed: Closed::default(),
         })
     }
 
@@ -173,18 +173,14 @@ impl Engine {
         self
     }
 
-    /// Protects directories of the host, such as its state directory: no plugin may be granted them, their parents, or anything
-    /// in them.
+    /// Closes paths to plugins: none may be granted a directory that is one of them, contains one, or lies in one.
     #[must_use]
-    pub fn protecting(self, directories: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self {
-            protected: directories.into_iter().collect(),
-            ..self
-        }
+    pub fn closing(self, closed: Closed) -> Self {
+        Self { closed, ..self }
     }
 
-    pub(super) fn protected(&self) -> &[PathBuf] {
-        &self.protected
+    pub(super) fn closed(&self) -> &Closed {
+        &self.closed
     }
 
     /// Returns the runtime on whose threads guests run, apart from everything else: a guest that computes blocks no

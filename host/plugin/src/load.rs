@@ -132,7 +132,7 @@ impl Plugin {
             digest,
         };
         facts.shape.judge(&name, &grants)?;
-        let granted = Granted::look_up(&name, &grants, engine.protected())?;
+        let granted = Granted::look_up(&name, &grants, engine.closed())?;
         let compiled = compile(engine, &name, &component, limits.compile_time).await?;
         let pre = link(engine, &compiled, &grants)?;
         let mut plugin = Self {

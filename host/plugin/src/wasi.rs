@@ -6,9 +6,9 @@
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::OpenOptionsExt;
 
+use toolhost_state::closed::Closed;
 use wasmtime_wasi::{FsPerms, WasiCtx, WasiCtxBuilder};
 
 use super::LoadError;
@@ -36,17 +36,17 @@ struct Directory {
 }
 
 impl Granted {
-    /// Looks up variables and opens directories. No directory may be, contain, or lie in a protected one.
+    /// Looks up variables and opens directories. No directory may be, contain, or lie in a closed path.
     pub(super) fn look_up(
         plugin: &str,
         grants: &Grants,
-        protected: &[PathBuf],
+        closed: &Closed,
     ) -> Result<Self, LoadError> {
         let environment = grants.env.iter().filter_map(|name| variable(plugin, name));
         let directories = grants
             .preopens
             .iter()
-            .map(|preopen| Directory::open(preopen, protected));
+            .map(|preopen| Directory::open(preopen, closed));
         Ok(Self {
             environment: environment.collect(),
             directories: directories.collect::<Result<_, _>>()?,
@@ -97,7 +97,7 @@ fn variable(plugin: &str, name: &str) -> Option<(String, String)> {
 }
 
 impl Directory {
-    fn open(preopen: &Preopen, protected: &[PathBuf]) -> Result<Self, LoadError> {
+    fn open(preopen: &Preopen, closed: &Closed) -> Result<Self, LoadError> {
         let path = &preopen.directory;
         let refused = |problem: String| LoadError::Preopen {
             directory: path.clone(),
@@ -110,36 +110,15 @@ impl Directory {
             .custom_flags(nix::libc::O_PATH | nix::libc::O_DIRECTORY)
             .open(&whole)
             .map_err(unusable)?;
-        let own = identity(&opened.metadata().map_err(unusable)?);
-        for protected in protected {
-            // A protected directory that does not exist yet has nothing in it to protect.
-            let Ok(protected) = protected.canonicalize() else {
-                continue;
-            };
-            let theirs = protected.metadata().map_err(unusable)?;
-            if is_among(own, &protected) || is_among(identity(&theirs), &whole) {
-                let state = protected.display();
-                return Err(refused(format!(
-                    "it is, contains or lies in the state directory {state}, which no plugin may see: grant another one"
-                )));
-            }
+        if let Some(closed) = closed.overlap(&whole) {
+            let closed = closed.display();
+            return Err(refused(format!(
+                "it is, contains or lies in {closed}, which is closed to tools and commands (never): grant another one"
+            )));
         }
         Ok(Self {
             descriptor: opened.into(),
             preopen: preopen.clone(),
         })
     }
-}
-
-/// Device and inode, which are the same for all names of a directory.
-fn identity(metadata: &std::fs::Metadata) -> (u64, u64) {
-    (metadata.dev(), metadata.ino())
-}
-
-/// Returns whether a directory is this path or one above it.
-fn is_among(directory: (u64, u64), path: &Path) -> bool {
-    let metadata = path.ancestors().filter_map(|path| path.metadata().ok());
-    metadata
-        .map(|metadata| identity(&metadata))
-        .any(|identity| identity == directory)
 }

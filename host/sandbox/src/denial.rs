@@ -6,10 +6,11 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::grants::{Grants, Never, Rights};
+use crate::grants::{Grants, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
+use toolhost_state::closed::Closed;
 
 /// The most denials that are explained for one output.
 const MOST: usize = 3;
@@ -47,7 +48,7 @@ const VIEWED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
 pub(crate) struct Rules {
     grants: Vec<(PathBuf, Rights)>,
     /// `None`: there is no sandbox.
-    never: Option<Never>,
+    never: Option<Closed>,
     /// The protected paths, absolute.
     protected: Vec<PathBuf>,
     /// The protected paths as in the policy: relative to the workspace.
@@ -104,7 +105,7 @@ impl Rules {
         all.into_iter().take(MOST).collect()
     }
 
-    fn of_path(&self, path: &Path, never: &Never) -> Option<String> {
+    fn of_path(&self, path: &Path, never: &Closed) -> Option<String> {
         let below = |root: &PathBuf| path.starts_with(root);
         let shown = path.display();
         if self.protected.iter().any(below) {
@@ -167,8 +168,8 @@ fn protected(path: &Path) -> String {
     format!("{path} is protected: commands may only read it (protect)")
 }
 
-fn hidden(path: &Path, never: &Never) -> Option<String> {
-    let is_hidden = never.forbids(path, false);
+fn hidden(path: &Path, never: &Closed) -> Option<String> {
+    let is_hidden = never.covers(path);
     is_hidden.then(|| format!("commands may never reach {} (never)", path.display()))
 }
 

@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::files::is_out_of_reach;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
-use crate::real::RealPaths;
+use toolhost_state::closed::Closed;
+use toolhost_state::real_paths::RealPaths;
 
 /// The rights to a path and everything below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,14 +50,14 @@ pub(crate) struct Grants {
     /// The first directory that could not be read although this user may read it, with the number of the error: rules are missing.
     pub(crate) unread: Option<(PathBuf, i32)>,
     /// The paths of `never`, of the places and the policy.
-    pub(crate) never: Never,
+    pub(crate) never: Closed,
 }
 
 impl Grants {
     /// Makes the rules. Paths that do not exist are left out.
     pub(crate) fn new(policy: &Policy, places: &Places) -> Self {
         let real = RealPaths::default();
-        let never = Never::new(places.never.iter().chain(&policy.never), &real);
+        let never = Closed::looked_up(places.never.iter().chain(&policy.never), &real);
         let mut grants = Self::default();
         let writes = policy.mode == Mode::Workspace;
         let own = if writes { Rights::Write } else { Rights::Read };
@@ -83,18 +84,22 @@ impl Grants {
     }
 
     /// Adds a path with these rights. The path may be below one of `never` if the second part of `rule` is set.
-    fn add(&mut self, path: &Path, rule: (Rights, bool), never: &Never, real: &RealPaths) {
+    fn add(&mut self, path: &Path, rule: (Rights, bool), never: &Closed, real: &RealPaths) {
         let (rights, may_be_below) = rule;
         let Some(real) = real.of(path) else {
             return;
         };
         // A command may have made a link in a writable directory. It must not lead to a new grant.
         let follows_unsafe_link = real != path && self.is_writable(path);
-        if !path.is_absolute() || follows_unsafe_link || never.forbids(&real, may_be_below) {
+        let is_closed = match may_be_below {
+            true => never.has(&real),
+            false => never.covers(&real),
+        };
+        if !path.is_absolute() || follows_unsafe_link || is_closed {
             self.refused.push(path.to_path_buf());
             return;
         }
-        let hidden: Vec<_> = never.below(&real).cloned().collect();
+        let hidden: Vec<_> = never.below(&real).map(Path::to_path_buf).collect();
         if hidden.is_empty() {
             self.push(real, rights);
         } else if rights == Rights::Read {
@@ -112,7 +117,7 @@ impl Grants {
     }
 
     /// Grants the entries of a directory, except those in `never`.
-    fn split(&mut self, directory: &Path, never: &Never) {
+    fn split(&mut self, directory: &Path, never: &Closed) {
         // The right to list also covers everything below, so it would show the names in a hidden directory.
         if never.below(directory).all(|path| !path.is_dir()) {
             self.push(directory.to_path_buf(), Rights::List);
@@ -128,7 +133,7 @@ impl Grants {
                 continue;
             }
             let path = entry.path();
-            if never.forbids(&path, false) {
+            if never.covers(&path) {
                 continue;
             }
             if never.below(&path).next().is_none() {
@@ -182,57 +187,6 @@ impl Grants {
 fn process_maps(policy: &Policy) -> Vec<PathBuf> {
     let allowed = policy.nested && !rustix::process::getuid().is_root();
     allowed.then(|| "/proc".into()).into_iter().collect()
-}
-
-/// The paths that no rule may grant.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Never {
-    /// In order, so that all paths below a path follow it.
-    paths: Vec<PathBuf>,
-    /// Those that exist and contain no links.
-    real: Vec<PathBuf>,
-}
-
-impl Never {
-    fn new<'a>(paths: impl Iterator<Item = &'a PathBuf>, real: &RealPaths) -> Self {
-        let mut all: Vec<_> = paths
-            .flat_map(|path| [path.clone(), real.of_existing_part(path)])
-            .collect();
-        all.sort();
-        all.dedup();
-        let is_itself = |path: &&PathBuf| real.of(path).as_ref() == Some(path);
-        Self {
-            real: all.iter().filter(is_itself).cloned().collect(),
-            paths: all,
-        }
-    }
-
-    /// Returns whether the path must not be granted. If `may_be_below`, only the paths of `never` themselves are forbidden, and not those
-    /// below them.
-    pub(crate) fn forbids(&self, path: &Path, may_be_below: bool) -> bool {
-        let mut above = path.ancestors();
-        let is_named = |path: &Path| self.place(path).is_ok();
-        match may_be_below {
-            true => is_named(path),
-            false => above.any(is_named),
-        }
-    }
-
-    /// Returns the paths that exist and contain no links.
-    pub(crate) fn that_exist(&self) -> impl Iterator<Item = &PathBuf> {
-        self.real.iter()
-    }
-
-    fn below(&self, path: &Path) -> impl Iterator<Item = &PathBuf> {
-        let next = self.place(path).map_or_else(|next| next, |own| own + 1);
-        let rest = self.paths.get(next..).unwrap_or_default().iter();
-        rest.take_while(move |never| never.starts_with(path))
-    }
-
-    /// Returns the index of a path, or the index at which it would be.
-    fn place(&self, path: &Path) -> Result<usize, usize> {
-        self.paths.binary_search_by(|never| (**never).cmp(path))
-    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,6 @@ mod network;
 mod places;
 mod plan;
 mod policy;
-mod real;
 mod recipe;
 mod report;
 mod sandbox;
@@ -30,7 +29,7 @@ mod view;
 
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
-pub use places::Places;
+pub use places::{Places, credentials, is_of_system};
 pub use plan::Plan;
 pub use policy::{Mode, ModeError, Narrower, Policy};
 pub use recipe::{ApplyError, Part, Recipe};

@@ -44,12 +44,11 @@ impl Places {
             temporary: paths(system::TEMPORARY),
             devices: paths(system::DEVICES),
             list: paths(system::LIST),
-            never: system::never(),
+            never: credentials_of(&environment),
             ..Self::default()
         };
         toolchains::add(&mut places, &environment);
         places.needed = toolchains::needed(&environment);
-        places.never.extend(secrets::below_home(&environment));
         places
     }
 
@@ -60,6 +59,26 @@ impl Places {
             _ = DirBuilder::new().recursive(true).mode(0o700).create(cache);
         }
     }
+}
+
+/// Returns whether a file is one of the programs and libraries of the system, which every command needs and an ordinary user cannot
+/// change.
+pub fn is_of_system(path: &Path) -> bool {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+    system::PROGRAMS.iter().any(|place| real.starts_with(place))
+}
+
+/// Returns the paths of secrets of the system, and of the credentials of a user with these environment variables. They need not exist.
+pub fn credentials<'a>(
+    variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
+) -> Vec<PathBuf> {
+    credentials_of(&Environment::new(variables))
+}
+
+fn credentials_of(environment: &Environment) -> Vec<PathBuf> {
+    let mut paths = system::never();
+    paths.extend(secrets::below_home(environment));
+    paths
 }
 
 fn paths(texts: &[&str]) -> Vec<PathBuf> {

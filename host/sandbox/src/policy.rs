@@ -25,7 +25,7 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// Absolute paths that commands may read and write, besides the defaults.
     pub write: Vec<PathBuf>,
-    /// Absolute paths that commands may neither read nor write, whatever the other lists say.
+    /// Absolute paths that commands may neither read nor write, whatever the other lists say. They are closed to tools as well.
     pub never: Vec<PathBuf>,
     /// Which hosts commands may reach.
     pub network: Network,

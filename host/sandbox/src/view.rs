@@ -15,11 +15,12 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::thread::UnshareFlags;
 
-use crate::grants::{Grant, Grants, Never, Rights};
+use crate::grants::{Grant, Grants, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::plan::Plan;
 use crate::policy::{Mode, Policy};
+use toolhost_state::closed::Closed;
 
 pub use enter::{EnterError, Entered};
 
@@ -108,6 +109,7 @@ impl View {
         let shown = shown.map(|grant| Step::same(&grant.path, grant.rights == Rights::Write));
         let mut steps: Vec<_> = new_steps().chain(shown).collect();
         steps.extend(replaced);
+        steps.extend(pinned(&plan.grants));
         if policy.mode == Mode::Workspace {
             steps.extend(protected(policy, places));
         }
@@ -202,7 +204,7 @@ impl Step {
 
 /// Returns the steps that hide a path or replace it by the temporary files of the chat. A path that the policy grants as a whole is
 /// not replaced.
-fn replaced(grants: &[Grant], never: &Never, temporary: &Path) -> Vec<Step> {
+fn replaced(grants: &[Grant], never: &Closed, temporary: &Path) -> Vec<Step> {
     let is_replaceable = |path: &&str| {
         let path = Path::new(path);
         let covers = |grant: &Grant| grant.rights != Rights::List && path.starts_with(&grant.path);
@@ -218,24 +220,34 @@ fn replaced(grants: &[Grant], never: &Never, temporary: &Path) -> Vec<Step> {
     let sockets = [SOCKETS].into_iter().filter(is_replaceable);
     let hidden = sockets
         .map(PathBuf::from)
-        .chain(never.that_exist().cloned());
+        .chain(never.that_exist().map(Path::to_path_buf));
     own.chain(hidden.map(nothing)).collect()
 }
 
-/// Returns the steps that make protected paths of the workspace read-only.
-///
-/// The directories between the workspace and a protected path get a mount as well, because a mount point cannot be renamed. Otherwise,
-/// a command could replace such a directory by another.
+/// Returns the steps that keep commands from renaming a directory above a closed path.
+fn pinned(grants: &Grants) -> impl Iterator<Item = Step> {
+    let hidden = grants.exposed.iter();
+    let above: BTreeSet<_> = hidden
+        .filter(|(path, _)| path.canonicalize().is_ok_and(|real| real == *path))
+        .flat_map(|(path, root)| between(root, path))
+        .collect();
+    above.into_iter().map(|path| Step::same(&path, true))
+}
+
+/// Returns the directories between a root and a path. If each of them is a mount point, no command can rename it and put another in its
+/// place.
+fn between(root: &Path, path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let above = above.take_while(|above| *above != root);
+    above.map(Path::to_path_buf).collect()
+}
+
+/// Returns the steps that make protected paths of the workspace read-only. The directories above them are pinned.
 fn protected(policy: &Policy, places: &Places) -> Vec<Step> {
     let mut above = BTreeSet::new();
     let mut kept = Vec::new();
     for (root, path) in protectable(policy, places) {
-        let directories = path.ancestors().skip(1);
-        above.extend(
-            directories
-                .take_while(|above| *above != root)
-                .map(Path::to_path_buf),
-        );
+        above.extend(between(&root, &path));
         kept.push(Step::same(&path, false));
     }
     let above = above.iter().map(|path| Step::same(path, true));

@@ -1,5 +1,6 @@
 //! A program that serves the processes and files of a workspace over HTTP, without any tool.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -52,13 +53,15 @@ impl Options {
     }
 }
 
-/// Serves a workspace until a signal ends the program, to clients with one of these tokens besides those of the options.
+/// Serves a workspace until a signal ends the program, to clients with one of these tokens besides those of the options. Neither commands
+/// nor clients reach the paths `private`, nor the state directory.
 ///
 /// # Errors
 ///
 /// If the options cannot be used, or an address cannot be listened on.
 pub async fn run(
     common: &Common,
+    private: Vec<PathBuf>,
     tokens: Box<dyn NamedTokens>,
     options: Options,
     prepared: Prepared,
@@ -67,19 +70,19 @@ pub async fn run(
     // The workspace forgets a subscriber that was dropped.
     let trail: Arc<dyn Subscriber> = Arc::new(oversight.audit.clone());
     let start = async || {
-        let mut never = options.clients.private_files();
-        never.extend(options.oversight.private_paths());
-        never.extend(common.private_directories());
-        let processes = options
-            .processes
-            .config(&common.workspace()?, prepared, never)?;
+        let private = private.into_iter().chain(options.clients.private_files());
+        let private = private.chain(options.oversight.private_paths());
+        let processes =
+            options
+                .processes
+                .config(&common.workspace()?, prepared, private.collect())?;
         let processes = Config {
+            closed: processes.closed.with_own(common.private_directories()),
             keep: options.keep.time(),
             ..processes
         };
         let files = files::Config {
             roots: options.files.roots(),
-            hidden: common.private_directories().collect(),
             ..files::Config::new(&processes.workspace)
         };
         let state = common.open_state(Durability::Host)?;

@@ -13,6 +13,7 @@ pub use toolhost_agent::Oversight;
 use toolhost_call::approval::{Approval, ApprovalError, Url};
 use toolhost_call::audit::{self, Audit};
 use toolhost_call::metrics::Metrics;
+use toolhost_sandbox::is_of_system;
 use toolhost_state::state_dir::StateDir;
 
 /// The options of the audit trail and the approval hook.
@@ -110,10 +111,14 @@ impl Options {
         })
     }
 
-    /// Returns the paths that commands must not reach.
+    /// Returns the paths that neither commands nor tools may reach: also the files that the command of the approval hook names, except for
+    /// programs of the system.
     pub fn private_paths(&self) -> Vec<PathBuf> {
         let paths = self.audit_dir.iter().chain(&self.approval_token_file);
-        paths.cloned().collect()
+        let hook = self.approval_command.iter().map(PathBuf::from);
+        let hook = hook.filter(|path| path.components().count() > 1 && path.is_file());
+        let hook = hook.filter(|path| !is_of_system(path));
+        paths.cloned().chain(hook).collect()
     }
 
     fn audit(&self, common: &Common, metrics: &Metrics) -> anyhow::Result<Audit> {

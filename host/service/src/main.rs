@@ -40,6 +40,6 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let prepared = agent.prepare();
     block_on(
         &spans,
-        agent::run(&common, Box::new(NoTokens), agent, prepared),
+        agent::run(&common, Vec::new(), Box::new(NoTokens), agent, prepared),
     )
 }

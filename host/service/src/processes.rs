@@ -149,12 +149,12 @@ impl Options {
         self.sandbox.policy()
     }
 
-    /// Returns the configuration of processes. Commands must not reach the paths `never`, relative ones at the current directory.
+    /// Returns the configuration of processes. Neither commands nor tools may reach the paths `private`, the files of this host.
     pub fn config(
         &self,
         workspace: &Path,
         prepared: Prepared,
-        never: Vec<PathBuf>,
+        private: Vec<PathBuf>,
     ) -> anyhow::Result<Config> {
         if let Some(short) = prepared.short {
             anyhow::bail!("cannot start the spawner of commands: {short}");
@@ -167,17 +167,15 @@ impl Options {
             ..Limits::default()
         };
         self.retention.limit(&mut limits);
-        let mut sandbox = self.sandbox()?;
-        for path in never {
-            sandbox.never.push(std::path::absolute(path)?);
-        }
+        let config = Config::new(workspace);
         Ok(Config {
             environment: Environment::from_host(std::env::vars_os(), &extras),
             limits,
             save_limits: self.retention.saved(),
             spawner: prepared.spawner,
-            sandbox,
-            ..Config::new(workspace)
+            sandbox: self.sandbox()?,
+            closed: config.closed.and(private),
+            ..config
         })
     }
 }

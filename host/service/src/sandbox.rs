@@ -43,7 +43,7 @@ pub struct Options {
         value_delimiter = ':'
     )]
     sandbox_write: Vec<PathBuf>,
-    /// A path that commands must never reach, even if other flags allow it; can be repeated
+    /// A path that neither commands nor tools may reach, even if other flags allow it; can be repeated
     #[arg(
         long,
         value_name = "PATH",

@@ -38,8 +38,8 @@ pub(super) struct Plan<'a> {
     pub(super) oversight: Oversight,
     /// The plugins of the configuration.
     pub(super) plugins: PluginSet,
-    /// The paths that commands must not reach.
-    pub(super) never: Vec<PathBuf>,
+    /// The files of the host, which neither commands nor tools may reach.
+    pub(super) private: Vec<PathBuf>,
 }
 
 impl Options {
@@ -52,10 +52,10 @@ impl Options {
     pub(super) fn plan<'a>(&'a self, common: &'a Common) -> anyhow::Result<Plan<'a>> {
         let config = self.plugins.configuration(common)?;
         let oversight = self.oversight.open(common)?;
-        let mut never = common.private_paths();
-        never.extend(self.oversight.private_paths());
+        let mut private = common.private_paths();
+        private.extend(self.oversight.private_paths());
         Ok(Plan {
-            never,
+            private,
             common,
             options: self,
             plugins: config.plugins()?,
@@ -136,7 +136,7 @@ impl Plan<'_> {
             let processes =
                 options
                     .processes
-                    .config(&workspace, prepared.clone(), self.never.clone())?;
+                    .config(&workspace, prepared.clone(), self.private.clone())?;
             let builder = builder
                 .processes(processes)
                 .state(state.clone())

@@ -106,7 +106,7 @@ pub(super) async fn run(
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
     let mut plan = options.host.plan(common)?;
-    plan.never.extend(options.clients.private_files());
+    plan.private.extend(options.clients.private_files());
     // The configuration is followed until this is dropped.
     let mut watcher = None;
     let policy = options.host.processes.sandbox()?;

@@ -308,7 +308,7 @@ impl Plugin {
     }
 
     /// Returns the files of its secrets.
-    pub(super) fn secret_files(&self) -> impl Iterator<Item = &Path> {
+    fn secret_files(&self) -> impl Iterator<Item = &Path> {
         self.secrets.values().filter_map(|secret| match secret {
             Secret::File(path) => Some(path.as_path()),
             Secret::Variable(_) => None,

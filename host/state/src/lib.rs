@@ -1,15 +1,18 @@
 //! The lowest crate, which all others may use: the state directory with its lock, the names that callers choose,
-//! processes as `/proc` shows them, and the rule for files that control the host.
+//! processes as `/proc` shows them, the paths that are closed to tools and commands, and the rule for files that control the host.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
 
+pub mod closed;
 pub mod error_chain;
+pub mod home;
 pub mod id;
 pub mod own_limits;
 pub mod own_pages;
 pub mod pattern;
 pub mod proc;
+pub mod real_paths;
 pub mod secret;
 pub mod state_dir;
 pub mod thread_time;

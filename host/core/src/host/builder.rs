@@ -270,16 +270,17 @@ impl Builder {
         let directories = self.directories.take();
         let directories = directories.map(ClaimedDirectories::claim).transpose()?;
         let root = directories.as_ref().map(ClaimedDirectories::path);
-        // A command and a file of one workspace must not reach another.
-        self.processes.sandbox.never.extend(root.map(Into::into));
         let shared = self.shared_code.as_deref();
-        let hidden = [self.state_dir.as_deref(), state.directory(), shared, root];
-        let hidden: Vec<PathBuf> = hidden
-            .into_iter()
-            .chain([self.audit.directory()])
-            .flatten()
-            .map(Into::into)
-            .collect();
+        let audit = self.audit.directory();
+        let own = [self.state_dir.as_deref(), state.directory(), shared, audit];
+        // A command and a file of one workspace must not reach another.
+        let further = self.processes.sandbox.never.iter().map(PathBuf::as_path);
+        let closed = self
+            .processes
+            .closed
+            .with_own(own.into_iter().flatten().map(Into::into));
+        self.processes.closed = closed.and(further.chain(root).map(Into::into));
+        let closed = self.processes.closed.clone();
         let is_only = self.plugins.is_empty() && self.configured.is_empty();
         let (chat, only) = self.only.filter(|_| is_only).unzip();
         let file_access = self.files;
@@ -287,7 +288,6 @@ impl Builder {
             let Some(workspace) = self.workspace else {
                 let files = files::Config {
                     roots: self.file_roots,
-                    hidden: hidden.clone(),
                     ..files::Config::new(self.processes.workspace.clone())
                 };
                 let local = Arc::new(Local::open(self.processes, files, &state).await?);
@@ -302,7 +302,7 @@ impl Builder {
             let calls = if only.is_some() { 1 } else { usize::MAX };
             let engine = Engine::for_calls(calls, cache, self.compiler)?
                 .observed(self.audit.clone(), self.metrics.clone())
-                .protecting(hidden.clone());
+                .closing(closed);
             let engine = match self.guest_memory {
                 Some(bytes) => engine.with_guest_memory(bytes),
                 None => engine,

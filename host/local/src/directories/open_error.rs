@@ -26,6 +26,14 @@ pub enum OpenDirectoriesError {
         /// The directory.
         path: PathBuf,
     },
+    /// A template would copy closed files into workspaces.
+    #[error("the template {name:?} is, contains or lies in {closed}, which is closed to tools and commands (never): name another directory in [workspaces.templates]", closed = closed.display())]
+    Template {
+        /// The name of the template.
+        name: String,
+        /// The closed path.
+        closed: PathBuf,
+    },
     /// The files of all workspaces could be reached from each of them.
     #[error("the files root {further} would let each workspace below {root} reach the files of the others: name another directory", root = root.display(), further = further.display())]
     Reachable {

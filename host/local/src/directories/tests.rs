@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
+use toolhost_state::closed::Closed;
 use toolhost_store::HostState;
 
 use super::*;
@@ -146,4 +147,35 @@ async fn a_template_is_copied_as_it_is() {
         Path::new("bin/run")
     );
     assert!(!root.join("pipe").exists());
+}
+
+/// Its files would be copied to where commands and tools reach them.
+#[tokio::test]
+async fn a_template_with_a_closed_path_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    for directory in ["work", "home/.ssh", "home/python"] {
+        fs::create_dir_all(base.join(directory)).unwrap();
+    }
+    symlink("home", base.join("link")).unwrap();
+    let config = Config {
+        closed: Closed::new([base.join("home/.ssh")]),
+        ..Config::new(base.join("work"))
+    };
+    let files = files::Config::new(base.join("work"));
+    let state = HostState::temporary(&base).unwrap();
+    let local = Arc::new(Local::open(config, files, &state).await.unwrap());
+    let offered = |template: &str| {
+        let config = DirectoriesConfig {
+            root: base.join("root"),
+            templates: [("t".to_owned(), base.join(template))].into(),
+        };
+        let claimed = ClaimedDirectories::claim(config).unwrap();
+        claimed.offer(Arc::clone(&local)).map(drop)
+    };
+    for template in ["home", "link", "home/.ssh", "home/.ssh/below"] {
+        let error = offered(template).unwrap_err().to_string();
+        assert!(error.contains("the template \"t\" is, contains"), "{error}");
+    }
+    offered("home/python").unwrap();
 }

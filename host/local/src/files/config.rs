@@ -9,8 +9,6 @@ pub struct Config {
     pub workspace: PathBuf,
     /// Further directories that may be reached, by absolute paths. They must exist.
     pub roots: Vec<PathBuf>,
-    /// Directories that may not be reached, although they may lie beneath a root: those with secrets of the host.
-    pub hidden: Vec<PathBuf>,
 }
 
 impl Config {
@@ -19,7 +17,6 @@ impl Config {
         Self {
             workspace: workspace.into(),
             roots: Vec::new(),
-            hidden: Vec::new(),
         }
     }
 }

@@ -16,9 +16,9 @@ pub enum OpenError {
         /// The reason.
         source: io::Error,
     },
-    /// A directory is one in which Toolhost keeps its own files.
-    #[error("the directory {path} belongs to Toolhost itself, and cannot be a workspace or a root", path = .0.display())]
-    Hidden(PathBuf),
+    /// A directory is closed, or in one that is.
+    #[error("the directory {path} is closed to tools and commands (never), and cannot be a workspace or a root", path = .0.display())]
+    Closed(PathBuf),
 }
 
 impl OpenError {

@@ -48,7 +48,7 @@ impl Pool {
     ///
     /// # Errors
     ///
-    /// If one of the directories cannot be opened, or holds secrets of the host.
+    /// If one of the directories cannot be opened, or is closed.
     pub(crate) fn restricted(&self, roots: &[PathBuf]) -> Result<Self, OpenError> {
         Ok(Self {
             files: Arc::new(self.files.restricted(roots)?),

@@ -118,7 +118,7 @@ impl Files {
             ResolvedPath::Entry { parent, name, .. } => {
                 let file = open::regular(&parent, &name)?;
                 // Another file may have taken the name after the walk.
-                self.roots.check_links(&Metadata::from_file(&file)?)?;
+                self.roots.check_file(&Metadata::from_file(&file)?)?;
                 Ok(file)
             }
             ResolvedPath::Directory { .. } => Err(Error::NotAFile),

@@ -11,7 +11,8 @@ use parking_lot::Mutex;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
-use super::hidden::Hidden;
+use toolhost_state::closed::{self, Closed, Identity};
+
 use super::{Config, Error, OpenError};
 
 /// One directory, and its paths.
@@ -33,18 +34,20 @@ pub(super) struct Roots {
     /// Whether all of the workspace may be reached, or only its parts below the further roots.
     whole: bool,
     further: Vec<Root>,
-    hidden: Vec<Hidden>,
+    closed: Closed,
+    /// The directory of this process, whose environment may contain a token. Its identity is another one at each look.
+    own_process: PathBuf,
 }
 
 impl Roots {
-    pub(super) fn open(config: &Config) -> Result<Self, OpenError> {
+    pub(super) fn open(config: &Config, closed: &Closed) -> Result<Self, OpenError> {
         let further: Result<_, _> = config.roots.iter().map(|path| Root::new(path)).collect();
-        let hidden = config.hidden.iter().map(|path| Hidden::new(path));
         let roots = Self {
             workspace: Root::new(&config.workspace)?,
             whole: true,
             further: further?,
-            hidden: hidden.chain([Hidden::own_process()]).collect(),
+            closed: closed.clone(),
+            own_process: format!("/proc/{}", std::process::id()).into(),
         };
         roots.check()
     }
@@ -58,25 +61,29 @@ impl Roots {
             workspace: Root::new(&self.workspace.alias)?,
             whole: false,
             further: further.collect::<Result<_, _>>()?,
-            hidden: self.hidden.clone(),
+            closed: self.closed.clone(),
+            own_process: self.own_process.clone(),
         };
         roots.check()
     }
 
-    /// Returns the roots of another workspace. A hidden directory in which the workspace lies is not hidden from it: that is where the
-    /// host keeps the workspaces.
+    /// Returns the roots of another workspace. A closed directory in which the workspace lies is open to it: that is where the host keeps
+    /// the workspaces.
     pub(super) fn beside(&self, workspace: &Path) -> Result<Self, OpenError> {
         let workspace = Root::new(workspace)?;
         let further = self.further.iter().map(|root| Root::new(&root.alias));
-        let hidden = self.hidden.iter();
-        let hidden = hidden.filter(|hidden| !workspace.path.starts_with(&hidden.path));
         let roots = Self {
             further: further.collect::<Result<_, _>>()?,
             whole: true,
-            hidden: hidden.cloned().collect(),
+            closed: self.closed.around(&workspace.path),
+            own_process: self.own_process.clone(),
             workspace,
         };
         roots.check()
+    }
+
+    pub(super) fn closed(&self) -> &Closed {
+        &self.closed
     }
 
     /// Returns the directories that may be reached besides the workspace.
@@ -84,12 +91,11 @@ impl Roots {
         self.further.iter().map(|root| &*root.path)
     }
 
-    /// Makes sure that no root is in a directory that may not be reached.
+    /// Makes sure that no root is closed.
     fn check(self) -> Result<Self, OpenError> {
         for root in std::iter::once(&self.workspace).chain(&self.further) {
-            let within = |hidden: &Hidden| root.path.starts_with(&hidden.path);
-            if self.hidden.iter().any(within) {
-                return Err(OpenError::Hidden(root.path.clone()));
+            if self.closed.covers(&root.path) {
+                return Err(OpenError::Closed(root.path.clone()));
             }
         }
         Ok(self)
@@ -131,26 +137,46 @@ impl Roots {
         }
     }
 
-    pub(super) fn is_hidden(&self, directory: &Dir, path: &Path) -> std::io::Result<bool> {
-        let found = directory.dir_metadata()?;
-        let identity = (found.dev(), found.ino());
-        Ok(self.hidden.iter().any(|hidden| hidden.is(path, identity)))
+    /// Refuses a closed directory.
+    pub(super) fn check_directory(&self, path: &Path, found: &Metadata) -> Result<(), Error> {
+        refuse(path == self.own_process || self.has_file(found))
     }
 
-    /// Refuses a hard link to a file of a hidden directory.
-    pub(super) fn check_links(&self, found: &Metadata) -> Result<(), Error> {
-        // A file with a single name has no other one in a hidden directory.
-        if !found.is_file() || found.nlink() < 2 {
-            return Ok(());
-        }
-        for hidden in &self.hidden {
-            if hidden.holds((found.dev(), found.ino()))? {
-                let text = "this file is a link to one that belongs to Toolhost itself";
-                return Err(Error::Denied(text.into()));
-            }
-        }
-        Ok(())
+    /// Refuses a closed name in a directory, whether there is such a file or not.
+    pub(super) fn check_name(&self, path: &Path, directory: Identity) -> Result<(), Error> {
+        refuse(self.closed.has_name(directory, path))
     }
+
+    /// Refuses a path below a closed one, of which the last names are missing.
+    pub(super) fn check_missing(&self, path: &Path) -> Result<(), Error> {
+        refuse(self.closed.covers(path))
+    }
+
+    /// Refuses a closed file, and a hard link to a file of the host.
+    pub(super) fn check_file(&self, found: &Metadata) -> Result<(), Error> {
+        // A file with a single name has no other one in a directory of the host.
+        let may_be_link = found.is_file() && found.nlink() > 1;
+        let is_link = may_be_link && self.closed.has_link_to(identity(found))?;
+        refuse(is_link || self.has_file(found))
+    }
+
+    fn has_file(&self, found: &Metadata) -> bool {
+        let made = found.created().ok();
+        let made = made.map(cap_std::time::SystemTime::into_std);
+        self.closed.has_file(identity(found), made)
+    }
+}
+
+fn refuse(is_closed: bool) -> Result<(), Error> {
+    match is_closed {
+        true => Err(Error::Denied(closed::REFUSAL.into())),
+        false => Ok(()),
+    }
+}
+
+/// Returns the device and the inode number of a file.
+pub(super) fn identity(found: &Metadata) -> Identity {
+    (found.dev(), found.ino())
 }
 
 impl Root {
@@ -188,11 +214,7 @@ impl Root {
             }
             Err(errno) => return Err(errno.into()),
         };
-        let identity = |directory: &Dir| {
-            let found = directory.dir_metadata()?;
-            std::io::Result::Ok((found.dev(), found.ino()))
-        };
-        if identity(&now)? != identity(&directory)? {
+        if identity(&now.dir_metadata()?) != identity(&directory.dir_metadata()?) {
             *directory = now.try_clone()?;
         }
         Ok(now)

@@ -31,7 +31,7 @@ impl Tree {
         fs::write(base.path().join("outside/secret"), "secret").unwrap();
         let mut config = Config::new(base.path().join("workspace"));
         configure(&mut config);
-        let files = Files::open(&config).unwrap();
+        let files = Files::open(&config, &Closed::default()).unwrap();
         let workspace = base.path().canonicalize().unwrap().join("workspace");
         Self {
             base,

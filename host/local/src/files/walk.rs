@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 
 use cap_std::fs::Dir;
 use rustix::io::Errno;
+use toolhost_state::closed::Identity;
 
 use super::metadata;
 use super::resolved_path::ResolvedPath;
-use super::roots::{Root, names};
+use super::roots::{Root, identity, names};
 use super::{Error, Files, Kind, open};
 
 /// The most links on the way, as in the kernel.
@@ -98,15 +99,15 @@ impl Walk<'_> {
                 let text = "the path leads through too many directories";
                 return Err(Error::Invalid(text.into()));
             }
-            if self.files.roots.is_hidden(&self.here, &self.path())? {
-                return Err(hidden());
-            }
+            let (path, here) = self.check()?;
             if name == ".." {
                 if !self.up()? {
                     return Ok(None);
                 }
                 continue;
             }
+            let path = path.join(&name);
+            self.files.roots.check_name(&path, here)?;
             let found = match self.here.symlink_metadata(&name) {
                 Ok(found) => found,
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -128,8 +129,7 @@ impl Walk<'_> {
                     Err(error) => self.surprise(name, error)?,
                 },
                 Kind::File | Kind::Other if self.left.is_empty() => {
-                    self.files.roots.check_links(&found)?;
-                    let path = self.path().join(&name);
+                    self.files.roots.check_file(&found)?;
                     return Ok(Some(ResolvedPath::Entry {
                         parent: self.here.try_clone()?,
                         name,
@@ -140,14 +140,18 @@ impl Walk<'_> {
                 Kind::File | Kind::Other => return Err(Error::NotADirectory),
             }
         }
-        let path = self.path();
-        if self.files.roots.is_hidden(&self.here, &path)? {
-            return Err(hidden());
-        }
+        let (path, _) = self.check()?;
         Ok(Some(ResolvedPath::Directory {
             path,
             directory: self.here.try_clone()?,
         }))
+    }
+
+    /// Returns the path and the identity of the directory that the walk has come to, unless it is closed.
+    fn check(&self) -> Result<(PathBuf, Identity), Error> {
+        let (path, here) = (self.path(), self.here.dir_metadata()?);
+        self.files.roots.check_directory(&path, &here)?;
+        Ok((path, identity(&here)))
     }
 
     fn path(&self) -> PathBuf {
@@ -226,14 +230,11 @@ impl Walk<'_> {
         let mut missing = vec![name];
         missing.extend(self.left.drain(..).rev());
         path.extend(&missing);
+        self.files.roots.check_missing(&path)?;
         Ok(ResolvedPath::Missing {
             parent: self.here.try_clone()?,
             missing,
             path,
         })
     }
-}
-
-fn hidden() -> Error {
-    Error::Denied("this directory belongs to Toolhost itself".into())
 }

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use tempfile::TempDir;
 use tokio::time::timeout;
 use toolhost_sandbox::{Mode, Narrower, Policy, PrepareError, Report};
+use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
@@ -91,6 +92,7 @@ impl Confinement {
     /// be confined. The temporary directories `kept` stay, because commands that were taken over use them.
     pub(super) fn open(
         policy: Policy,
+        closed: &Closed,
         workspace: &Path,
         environment: &Environment,
         state: &HostState,
@@ -110,9 +112,8 @@ impl Confinement {
             policy.mode = Mode::Off;
         }
         let state = state.directory().map(Path::to_path_buf);
-        policy.never.extend(state.clone());
         let confinement = Self {
-            common: Common::new(policy, environment, spawner),
+            common: Common::new(policy, closed, environment, spawner),
             state,
             kept,
             temporary: OnceLock::new(),

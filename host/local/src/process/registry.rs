@@ -328,6 +328,7 @@ async fn confine(
         }
         let confinement = Confinement::open(
             config.sandbox.clone(),
+            &config.closed,
             &config.workspace,
             &config.environment,
             &state,

@@ -36,6 +36,11 @@ pub(super) const READ: &[&str] = &[
     "/var/lib/rpm",
 ];
 
+/// Directories with the programs and libraries of the system.
+pub(super) const PROGRAMS: &[&str] = &[
+    "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix", "/gnu", "/snap",
+];
+
 /// The directory of named semaphores and shared memory, which Python's multiprocessing uses.
 pub(super) const TEMPORARY: &[&str] = &["/dev/shm"];
 

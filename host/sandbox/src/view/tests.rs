@@ -77,6 +77,24 @@ fn what_commands_must_never_reach_is_empty() {
     assert_eq!(setup.shown(&private), Some(Shown::Nothing));
 }
 
+/// A mount point cannot be renamed.
+#[test]
+fn no_directory_above_a_closed_path_can_be_moved() {
+    let mut setup = Setup::new();
+    let closed = setup.path("work/deep/down/key");
+    fs::create_dir_all(&closed).unwrap();
+    setup.policy.never.push(closed.clone());
+    assert_eq!(setup.shown(&closed), Some(Shown::Nothing));
+    for above in ["work/deep", "work/deep/down"] {
+        let shown = setup.shown(&setup.path(above));
+        assert_eq!(shown, setup.same(above, true), "{above}");
+    }
+    // Where commands cannot write, they cannot rename either.
+    setup.policy.mode = Mode::ReadOnly;
+    let shown = setup.shown(&setup.path("work/deep"));
+    assert_ne!(shown, setup.same("work/deep", true));
+}
+
 #[test]
 fn what_can_be_written_stays_so() {
     let mut setup = Setup::new();

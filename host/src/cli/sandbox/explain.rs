@@ -29,7 +29,9 @@ pub(super) fn run(
     let sandbox = config.prepare_sandbox()?;
     match common.json {
         true => {
-            let shown = json!({ "policy": config.sandbox, "report": sandbox.report() });
+            let closed: Vec<_> = config.closed.paths().collect();
+            let shown =
+                json!({ "policy": config.sandbox, "closed": closed, "report": sandbox.report() });
             print(&shown.to_string())?;
         }
         false => print(text(&config.sandbox, sandbox.report()).trim_end())?,

@@ -3,6 +3,8 @@
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use toolhost_state::closed::REFUSAL;
+
 use super::*;
 
 fn is_outside<T>(result: &Result<T, Error>) -> bool {
@@ -99,7 +101,7 @@ fn paths_that_stay_inside_are_followed() {
     // The root may be named as the operator named it.
     let alias = tree.base.path().join("alias");
     symlink(tree.workspace(), &alias).unwrap();
-    let files = Files::open(&Config::new(&alias)).unwrap();
+    let files = Files::open(&Config::new(&alias), &Closed::default()).unwrap();
     let path = alias.join("file").display().to_string();
     assert_eq!(files.read(&path, 0, 10).unwrap().data, b"inside");
     assert_eq!(files.resolve(&path).unwrap(), tree.path("file"));
@@ -125,7 +127,9 @@ fn further_roots_are_reached_by_absolute_paths_and_links() {
         roots: vec![base.path().join("missing")],
         ..Config::new(base.path())
     };
-    let error = Files::open(&missing).unwrap_err().to_string();
+    let error = Files::open(&missing, &Closed::default())
+        .unwrap_err()
+        .to_string();
     assert!(error.ends_with("missing cannot be used"), "{error}");
 }
 
@@ -135,13 +139,10 @@ fn directories_of_the_host_cannot_be_entered() {
     let state = base.path().join("state");
     fs::create_dir(&state).unwrap();
     fs::write(state.join("cache.key"), "key").unwrap();
-    let config = Config {
-        hidden: vec![state],
-        ..Config::new(base.path())
-    };
-    let files = Files::open(&config).unwrap();
+    let closed = Closed::default().with_own([state]);
+    let files = Files::open(&Config::new(base.path()), &closed).unwrap();
     symlink("state", base.path().join("link")).unwrap();
-    let closed = |files: &Files| {
+    let is_closed = |files: &Files| {
         for path in ["state/cache.key", "link/cache.key", "state", "state/new"] {
             let denied = matches!(files.read(path, 0, 10), Err(Error::Denied(_)));
             assert!(denied, "{path}");
@@ -150,21 +151,18 @@ fn directories_of_the_host_cannot_be_entered() {
             assert!(matches!(written, Err((0, Error::Denied(_)))), "{path}");
         }
     };
-    closed(&files);
+    is_closed(&files);
     // By its path, and by its identity.
     fs::rename(base.path().join("state"), base.path().join("old")).unwrap();
     fs::create_dir(base.path().join("state")).unwrap();
-    closed(&files);
+    is_closed(&files);
     let moved = files.read("old/cache.key", 0, 10);
     assert!(matches!(moved, Err(Error::Denied(_))));
-    let within = Config {
-        hidden: vec![base.path().into()],
-        ..Config::new(base.path().join("old"))
-    };
-    let error = Files::open(&within).unwrap_err();
-    assert!(matches!(error, OpenError::Hidden(_)), "{error}");
+    let around = Closed::new([base.path()]);
+    let error = Files::open(&Config::new(base.path().join("old")), &around).unwrap_err();
+    assert!(matches!(error, OpenError::Closed(_)), "{error}");
     // The environment of this process.
-    let all = Files::open(&Config::new("/")).unwrap();
+    let all = Files::open(&Config::new("/"), &Closed::default()).unwrap();
     for path in [
         "proc/self/environ",
         &format!("proc/{}/environ", std::process::id()),
@@ -178,6 +176,138 @@ fn directories_of_the_host_cannot_be_entered() {
     );
 }
 
+/// Whatever the way, and whether there is such a file or not.
+#[test]
+fn closed_paths_are_closed_by_every_way() {
+    let base = tempfile::tempdir().unwrap();
+    let home = base.path().canonicalize().unwrap().join("home");
+    let path = |name: &str| home.join(name);
+    for directory in [".ssh", ".config/gh", "project", "dots/aws"] {
+        fs::create_dir_all(path(directory)).unwrap();
+    }
+    let secrets = [".ssh/id", ".config/gh/hosts.yml", "dots/aws/key", ".netrc"];
+    for secret in secrets {
+        fs::write(path(secret), "secret").unwrap();
+    }
+    symlink("dots/aws", path(".aws")).unwrap();
+    symlink(path(".ssh"), path("project/link")).unwrap();
+    symlink("../.netrc", path("project/netrc")).unwrap();
+    symlink("/proc/self/root", path("project/root")).unwrap();
+    let later = [".config/sops", ".vault-token", "new/deep/key"];
+    let all = [".ssh", ".config/gh", ".aws", ".netrc"]
+        .into_iter()
+        .chain(later);
+    let closed = Closed::new(all.map(path));
+    let whole = Files::open(&Config::new(&home), &closed).unwrap();
+    let above = Files::open(&Config::new("/"), &closed).unwrap();
+    let other = Config {
+        roots: vec![home.clone()],
+        ..Config::new(base.path())
+    };
+    let other = Files::open(&other, &closed).unwrap();
+    let project = Files::open(&Config::new(path("project")), &closed).unwrap();
+    let relative = [
+        ".ssh/id",
+        ".ssh",
+        ".ssh/",
+        ".ssh/.",
+        "./.ssh//id",
+        "project/../.ssh/id",
+        "project/link/id",
+        "project/link/authorized_keys",
+        "project/netrc",
+        ".ssh/authorized_keys",
+        ".ssh/new/deep",
+        ".config/gh/hosts.yml",
+        ".aws/key",
+        "dots/aws/key",
+        "dots/../dots/aws/new",
+        ".netrc",
+        ".NETRC",
+        // These do not exist.
+        ".config/sops",
+        ".config/sops/age/keys.txt",
+        ".vault-token",
+        "new/deep/key",
+        "new/deep/key/below",
+    ];
+    for name in relative {
+        let absolute = path(name).display().to_string();
+        for (files, path) in [
+            (&whole, name),
+            (&whole, &absolute),
+            (&above, &absolute),
+            (&other, &absolute),
+        ] {
+            is_closed_to_all(files, path);
+        }
+    }
+    is_closed_to_all(
+        &above,
+        &format!("{}/project/root{}/.ssh/id", home.display(), home.display()),
+    );
+    // From a workspace that has only a link, the path is outside or closed.
+    for name in ["link/id", "link/new", "netrc", "../.ssh/id"] {
+        assert!(project.read(name, 0, 10).is_err(), "{name}");
+        assert!(
+            project
+                .write_all(vec![write(name, "x", Precondition::Any)])
+                .is_err(),
+            "{name}"
+        );
+    }
+    // What is beside a closed path is open.
+    for name in [".config/new", "new/deep/other", ".ssh2", "dots/file"] {
+        let write = write(name, "x", Precondition::Any);
+        assert!(whole.write_all(vec![write]).is_ok(), "{name}");
+        assert_eq!(whole.read(name, 0, 10).unwrap().data, b"x", "{name}");
+    }
+    // A directory shows the names in it, and no more.
+    let (listed, _) = whole
+        .read_directory(".", None, 100, &Work::default())
+        .unwrap();
+    assert!(listed.iter().any(|entry| entry.name == ".ssh"));
+    // A file that was replaced or moved.
+    fs::rename(path(".ssh"), path("moved")).unwrap();
+    fs::create_dir(path(".ssh")).unwrap();
+    fs::write(path(".ssh/id"), "secret").unwrap();
+    fs::hard_link(path(".netrc"), path("hard")).unwrap();
+    fs::write(path("other"), "secret").unwrap();
+    fs::rename(path("other"), path(".netrc")).unwrap();
+    for name in [".ssh/id", "moved/id", ".netrc", "hard"] {
+        is_closed_to_all(&whole, name);
+    }
+    assert_eq!(fs::read(path("moved/id")).unwrap(), b"secret");
+    for error in [path(".ssh"), path(".config/gh")].map(|root| whole.restricted(&[root])) {
+        assert!(matches!(error, Err(OpenError::Closed(_))), "{error:?}");
+    }
+}
+
+fn is_closed_to_all(files: &Files, path: &str) {
+    let denied = |error: &Error| matches!(error, Error::Denied(text) if text == REFUSAL);
+    let work = Work::default();
+    assert!(
+        files.read(path, 0, 10).is_err_and(|error| denied(&error)),
+        "{path}"
+    );
+    assert!(
+        files.metadata(path).is_err_and(|error| denied(&error)),
+        "{path}"
+    );
+    assert!(
+        files.resolve(path).is_err_and(|error| denied(&error)),
+        "{path}"
+    );
+    let listed = files.read_directory(path, None, 10, &work);
+    assert!(listed.is_err_and(|error| denied(&error)), "{path}");
+    let skipped = files.skip_lines(path, 0, 1, &work);
+    assert!(skipped.is_err_and(|error| denied(&error)), "{path}");
+    for when in [Precondition::Any, Precondition::Absent] {
+        let written = files.write_all(vec![write(path, "x", when)]);
+        assert!(written.is_err_and(|(_, error)| denied(&error)), "{path}");
+    }
+}
+
 #[test]
 fn a_hard_link_shows_no_file_of_the_host() {
     let base = tempfile::tempdir().unwrap();
@@ -186,11 +316,8 @@ fn a_hard_link_shows_no_file_of_the_host() {
     fs::write(state.join("journal"), "reply").unwrap();
     fs::write(state.join("below/output"), "output").unwrap();
     fs::write(base.path().join("file"), "text").unwrap();
-    let config = Config {
-        hidden: vec![state.clone()],
-        ..Config::new(base.path())
-    };
-    let files = Files::open(&config).unwrap();
+    let closed = Closed::default().with_own([state.clone()]);
+    let files = Files::open(&Config::new(base.path()), &closed).unwrap();
     let link = |from: &Path, to: &str| fs::hard_link(from, base.path().join(to)).unwrap();
     link(&base.path().join("file"), "other");
     assert_eq!(files.read("other", 0, 10).unwrap().data, b"text");

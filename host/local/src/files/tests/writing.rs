@@ -140,7 +140,7 @@ fn no_update_is_lost() {
     let tree = Tree::new();
     tree.make("counter", "0");
     // Every second one is another host.
-    let other = Files::open(&Config::new(tree.workspace())).unwrap();
+    let other = Files::open(&Config::new(tree.workspace()), &Closed::default()).unwrap();
     let start = Barrier::new(WRITERS);
     let refused = std::thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)

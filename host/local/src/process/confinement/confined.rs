@@ -12,6 +12,7 @@ use toolhost_sandbox::{
     Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
 };
 
+use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
 
 use super::VARIABLES;
@@ -112,14 +113,16 @@ fn are_forbidden() -> bool {
 }
 
 impl Common {
-    /// Collects the shared parts, for commands with these environment variables.
+    /// Collects the shared parts, for commands with these environment variables and paths that are closed to them.
     pub(in crate::process) fn new(
         policy: Policy,
+        closed: &Closed,
         environment: &Environment,
         spawner: Option<&Spawner>,
     ) -> Self {
         let mut places = Places::new(PathBuf::new(), environment.variables());
         places.workspace.clear();
+        places.never.extend(closed.paths().map(Path::to_path_buf));
         if policy.mode == Mode::Workspace {
             places.make_caches();
         }

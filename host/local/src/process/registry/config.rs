@@ -1,11 +1,13 @@
 //! The configuration of a registry.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::process::confinement::Common;
 use crate::process::{Environment, SaveLimits, Spawner};
 use toolhost_sandbox::{Policy, PrepareError, Sandbox};
+use toolhost_state::{closed::Closed, home};
 use toolhost_store::StoreError;
 
 /// The configuration of a registry.
@@ -23,6 +25,9 @@ pub struct Config {
     pub spawner: Option<Spawner>,
     /// What commands may do. Only a spawner can confine them.
     pub sandbox: Policy,
+    /// The paths that neither commands nor the tools for files may reach, besides those of the policy. The default is the credentials of
+    /// the user. [`Local::open`](crate::Local::open) adds the directory of its state.
+    pub closed: Closed,
     /// Lets live commands run on when this host ends, in whatever way, until the next host of the same state takes them over. If none has
     /// come after this time, they are ended. `None`: commands end with the host. Needs a spawner, and a state that outlives the host.
     ///
@@ -119,6 +124,7 @@ impl Config {
             save_limits: SaveLimits::default(),
             spawner: None,
             sandbox: Policy::default(),
+            closed: credentials(),
             keep: None,
         }
     }
@@ -134,6 +140,28 @@ impl Config {
 
     pub(in crate::process) fn common(&self) -> Common {
         let spawner = self.spawner.as_ref();
-        Common::new(self.sandbox.clone(), &self.environment, spawner)
+        Common::new(
+            self.sandbox.clone(),
+            &self.closed,
+            &self.environment,
+            spawner,
+        )
     }
+}
+
+/// Returns the credentials of the user that runs this process: those below `HOME`, and those below the home that the system knows.
+fn credentials() -> Closed {
+    let variables: Vec<_> = std::env::vars_os().collect();
+    let variables = variables.iter();
+    let own = variables.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
+    let paths = toolhost_sandbox::credentials(own);
+    let known = home::of_system();
+    let known = known
+        .iter()
+        .map(|home| (OsStr::new("HOME"), home.as_os_str()));
+    Closed::new(
+        paths
+            .into_iter()
+            .chain(toolhost_sandbox::credentials(known)),
+    )
 }

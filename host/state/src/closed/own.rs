@@ -1,55 +1,41 @@
-//! Directories of the host itself: no path leads into them, and no hard link shows one of their files.
+//! Directories of the host itself, in which files are recognised by hard links as well.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::io::Errno;
 
+use super::{Identity, identity};
+
 /// How many directories deep a file of the host can be.
 const MAX_DEPTH: usize = 8;
 
-/// Device and number of a file.
-pub(super) type Identity = (u64, u64);
-
-/// A directory that may not be entered. It is recognised by its path and by its identity, because it may be moved, or made
-/// anew.
+/// A directory of the host. It stays open, because it may be moved.
 #[derive(Clone, Debug)]
-pub(super) struct Hidden {
-    pub(super) path: PathBuf,
-    directory: Option<(Identity, Arc<OwnedFd>)>,
+pub(super) struct Own {
+    identity: Identity,
+    directory: Arc<OwnedFd>,
 }
 
-impl Hidden {
-    pub(super) fn new(path: &Path) -> Self {
-        let open = || {
-            let directory = File::open(path)?;
-            let found = directory.metadata()?;
-            let identity = (found.dev(), found.ino());
-            io::Result::Ok((identity, Arc::new(directory.into())))
-        };
-        Self {
-            directory: open().ok(),
-            path: path.canonicalize().unwrap_or_else(|_| path.to_path_buf()),
-        }
+impl PartialEq for Own {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity == other.identity
     }
+}
 
-    pub(super) fn own_process() -> Self {
-        // Its environment contains the token, if a variable gave it. The identity of the directory is another one at each look.
-        Self {
-            path: format!("/proc/{}", std::process::id()).into(),
-            directory: None,
-        }
-    }
+impl Eq for Own {}
 
-    /// Returns whether a directory with this path or this identity is the hidden one.
-    pub(super) fn is(&self, path: &Path, identity: Identity) -> bool {
-        let hidden = self.directory.as_ref();
-        self.path == path || hidden.is_some_and(|(hidden, _)| *hidden == identity)
+impl Own {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let directory = File::open(path)?;
+        Ok(Self {
+            identity: identity(&directory.metadata()?),
+            directory: Arc::new(directory.into()),
+        })
     }
 
     /// Returns whether a file has a name in the directory or below it.
@@ -58,10 +44,7 @@ impl Hidden {
     ///
     /// If the directory cannot be read.
     pub(super) fn holds(&self, file: Identity) -> io::Result<bool> {
-        match &self.directory {
-            Some((_, directory)) => holds(directory.as_fd(), file, MAX_DEPTH),
-            None => Ok(false),
-        }
+        holds(self.directory.as_fd(), file, MAX_DEPTH)
     }
 }
 

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 /// Real paths: absolute ones without links. It keeps what it has looked up, so use it only for a moment.
 #[derive(Debug, Default)]
-pub(crate) struct RealPaths {
+pub struct RealPaths {
     known: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
 }
 
 impl RealPaths {
     /// Returns the real path of a path, as [`Path::canonicalize`] does, or `None` if nothing is there.
-    pub(crate) fn of(&self, path: &Path) -> Option<PathBuf> {
+    pub fn of(&self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.known.borrow().get(path) {
             return known.clone();
         }
@@ -25,7 +25,7 @@ impl RealPaths {
     }
 
     /// Resolves the links in the part of a path that exists.
-    pub(crate) fn of_existing_part(&self, path: &Path) -> PathBuf {
+    pub fn of_existing_part(&self, path: &Path) -> PathBuf {
         for above in path.ancestors() {
             if let (Some(real), Ok(rest)) = (self.of(above), path.strip_prefix(above)) {
                 // Joining an empty path would add a trailing slash.
