@@ -17,6 +17,7 @@ mod serve;
 mod state;
 mod state_dir;
 mod terminal;
+mod unsuitable;
 mod usage;
 mod workspaces;
 

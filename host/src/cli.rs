@@ -37,7 +37,7 @@ mod workspaces;
 
 use std::io::{self, Write};
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
@@ -92,6 +92,16 @@ struct Common {
 }
 
 impl Common {
+    /// Checks that the workspace is a directory for work.
+    fn check_workspace(&self) -> anyhow::Result<()> {
+        self.base.check_workspace(self.configuration_file())
+    }
+
+    /// Returns the configuration file, if there is one.
+    fn configuration_file(&self) -> Option<&Path> {
+        self.configuration.as_ref().and_then(Config::path)
+    }
+
     /// Returns the paths of the state and of the configuration that neither commands nor tools may reach.
     fn private_paths(&self) -> Vec<PathBuf> {
         let files = self.configuration.iter().flat_map(Config::private_files);
@@ -299,6 +309,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Serve(options) => serve::run(common, options, prepared).await,
             Command::Mcp(options) => mcp::run(common, options, prepared).await,
             Command::Agent(options) => {
+                common.check_workspace()?;
                 let (private, tokens) = (common.private_paths(), config_tokens::of(common));
                 agent::run(common, private, tokens, options.agent, prepared).await
             }

@@ -18,6 +18,7 @@ pub(crate) fn toolhost(directory: &Path, subcommand: &str, plugin: Option<&[u8]>
     let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
     command.arg("--workspace").arg(directory);
     command.arg("--state-dir").arg(directory.join(".state"));
+    command.arg("--workspace-anyway");
     command.args(["--log", "error", subcommand]);
     if let Some(plugin) = plugin {
         let component = directory.join("plugin.wasm");

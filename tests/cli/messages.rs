@@ -94,8 +94,9 @@ fn a_tool_that_is_missing_is_said_with_the_plugins_that_do_not_load() {
     let directory = tempfile::tempdir().unwrap();
     let config = directory.path().join("toolhost.toml");
     std::fs::write(&config, "[plugins.weather]\ncomponent = 'weather.wasm'\n").unwrap();
+    let workspace = tempfile::tempdir().unwrap();
     let call = |tool: &str| {
-        let mut command = toolhost(directory.path());
+        let mut command = toolhost(workspace.path());
         command.args(["--log", "off", "--config"]).arg(&config);
         command.args(["call", tool]).output().unwrap()
     };

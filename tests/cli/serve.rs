@@ -204,6 +204,7 @@ fn connections_take_only_some_of_the_descriptors() {
         .arg(workspace.path())
         .arg("--state-dir")
         .arg(with_code(workspace.path().join(".state"), None))
+        .arg("--workspace-anyway")
         .env("TOOLHOST_TOKEN", TOKEN);
     let mut serving = Serving::start(command);
     let address = serving.url.trim_start_matches("http://").to_owned();
@@ -249,7 +250,8 @@ fn no_command_of_the_same_user_can_read_the_memory_of_the_host() {
         .arg("--workspace")
         .arg(&directory)
         .arg("--state-dir")
-        .arg(state);
+        .arg(state)
+        .arg("--workspace-anyway");
     command.env("TOOLHOST_TOKEN", "canary-of-the-host");
     let probe = r#"{"command":"cat /proc/$PPID/environ; ls /proc/$PPID/fd; env; echo end"}"#;
     let output = command.args(["call", "execute", probe]).output().unwrap();

@@ -22,6 +22,7 @@ fn a_default_state_directory_is_not_needed() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_toolhost"));
         let command = command.env_clear().env(variable, value);
         command
+            .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
             .current_dir(home.path())
             .args(["call", "--files", "none", "process_list"])
             .output()
@@ -70,6 +71,7 @@ async fn a_default_state_directory_without_space_is_done_without() {
                 .env_clear()
                 .env("XDG_STATE_HOME", home.path())
                 .env("TOOLHOST_TOKEN", TOKEN)
+                .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
                 .current_dir(home.path())
                 .args(arguments);
             command

@@ -39,6 +39,7 @@ impl Site {
         let mut command = client();
         command
             .env("TOOLHOST_STATE_DIR", self.path(".state"))
+            .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
             .current_dir(self.workspace.path())
             .args(arguments);
         command

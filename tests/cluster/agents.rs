@@ -26,6 +26,7 @@ impl Agent {
             .args(["agent", "--connect", &address, "--name", "build"])
             .args(["--sandbox-no-namespaces", "--log", "error", "--workspace"])
             .arg(root.path())
+            .arg("--workspace-anyway")
             .env("TOOLHOST_TOKEN", TOKEN)
             .env("XDG_STATE_HOME", root.path().join(".state"))
             .stdin(std::process::Stdio::null())

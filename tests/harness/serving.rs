@@ -40,6 +40,9 @@ pub(crate) fn with_state(workspace: &Path, state: &Path) -> Command {
         .arg(workspace)
         .arg("--state-dir")
         .arg(state);
+    if state.starts_with(workspace) {
+        command.arg("--workspace-anyway");
+    }
     command
 }
 

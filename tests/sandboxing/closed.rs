@@ -43,7 +43,9 @@ fn at_home(flags: &[&str], configuration: &str) -> Site {
     let configuration = ground.text(configuration);
     ground.write("home/.config/toolhost/toolhost.toml", &configuration);
     let mut command = ground.command_in("home", "serve", flags);
-    command.env("TOOLHOST_TOKEN", TOKEN);
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .arg("--workspace-anyway");
     ground.serve_command(command)
 }
 
@@ -194,6 +196,7 @@ async fn the_program_of_the_hook_cannot_be_replaced() {
     let mut command = ground.command_in("home", "serve", OFF);
     command
         .env("TOOLHOST_TOKEN", TOKEN)
+        .arg("--workspace-anyway")
         .arg("--approval-command")
         .arg(ground.path("home/hook.sh"));
     let site = ground.serve_command(command);

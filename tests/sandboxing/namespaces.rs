@@ -70,6 +70,7 @@ async fn secrets_in_the_workspace_are_empty() {
     let serve = |ground: Ground, flags: &[&str]| {
         let mut command = ground.command_in("home", "serve", flags);
         command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+        command.arg("--workspace-anyway");
         ground.serve_command(command)
     };
     let plain = serve(ground(), PLAIN);

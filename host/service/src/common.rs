@@ -1,9 +1,12 @@
 //! The options that every command has.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use clap::Args;
+use clap::builder::FalseyValueParser;
+use toolhost_state::closed::contains;
+use toolhost_state::home;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Durability, HostState, HostStateError};
 
@@ -11,6 +14,10 @@ use crate::{errors, logging};
 
 /// The socket in a state directory at which its server listens.
 const LOCAL_SOCKET: &str = "toolhost.sock";
+
+/// What to do if a workspace is refused.
+pub const CHOOSE: &str =
+    "choose a directory below with --workspace, or open this one with --workspace-anyway";
 
 /// The options that every command has.
 #[derive(Clone, Debug, Args)]
@@ -20,6 +27,15 @@ pub struct Common {
     /// The directory in which commands run [default: the current directory]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_WORKSPACE")]
     pub workspace: Option<PathBuf>,
+    /// Take also a workspace that is or contains the home, the configuration or the state directory, such as `/`. Keys and the files of
+    /// Toolhost stay closed
+    #[arg(
+        long,
+        global = true,
+        env = "TOOLHOST_WORKSPACE_ANYWAY",
+        value_parser = FalseyValueParser::new()
+    )]
+    pub workspace_anyway: bool,
     /// Where records of calls and processes are kept; compiled code is in $XDG_CACHE_HOME/toolhost or ~/.cache/toolhost [default: $XDG_STATE_HOME/toolhost or ~/.local/state/toolhost]
     #[arg(long, global = true, value_name = "DIR", env = "TOOLHOST_STATE_DIR")]
     pub state_dir: Option<PathBuf>,
@@ -82,6 +98,48 @@ impl Common {
             None => std::env::current_dir()
                 .context("the current directory cannot be used as the workspace"),
         }
+    }
+
+    /// Checks that the workspace is a directory for work: not one that is or contains the home, this configuration file or the state
+    /// directory.
+    ///
+    /// # Errors
+    ///
+    /// If it is no such directory, unless the operator wants it anyway.
+    pub fn check_workspace(&self, configuration: Option<&Path>) -> anyhow::Result<()> {
+        match self.unsuitable(configuration)? {
+            Some(reason) if !self.workspace_anyway => bail!("{reason}; {CHOOSE}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the reason why the workspace is no directory for work; `None` if it is one.
+    pub fn unsuitable(&self, configuration: Option<&Path>) -> anyhow::Result<Option<String>> {
+        let workspace = self.workspace()?;
+        let homes = [home::of_environment(), home::of_system()];
+        let homes = homes.into_iter().flatten().map(|path| ("the home", path));
+        let configuration = configuration.map(|path| ("the configuration", path.to_path_buf()));
+        let state = self.state_dir().map(|path| ("the state directory", path));
+        let mut all = homes.chain(configuration).chain(state);
+        let found = all.find(|(_, path)| contains(&workspace, path));
+        let shown = workspace.display();
+        let whole = || format!("the workspace {shown} is the whole file system");
+        Ok(match found {
+            _ if workspace
+                .canonicalize()
+                .is_ok_and(|real| real.parent().is_none()) =>
+            {
+                Some(whole())
+            }
+            Some((name, path)) if contains(&path, &workspace) => {
+                Some(format!("the workspace {shown} is {name} of this user"))
+            }
+            Some((name, path)) => Some(format!(
+                "the workspace {shown} contains {name} {}",
+                path.display()
+            )),
+            None => None,
+        })
     }
 
     /// Opens the state in which calls and processes are kept: that of the state directory if possible, so that a later start finds

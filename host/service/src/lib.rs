@@ -32,7 +32,7 @@ pub mod time;
 pub mod tls;
 pub mod token;
 
-pub use common::Common;
+pub use common::{CHOOSE, Common};
 pub use program::{
     SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, run_if_spawner,
     settle,

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { agent, common } = arguments;
     let spans = protect(&common.log, common.log_format)?;
+    common.check_workspace(None)?;
     let prepared = agent.prepare();
     block_on(
         &spans,

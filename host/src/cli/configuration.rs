@@ -127,11 +127,12 @@ fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
 }
 
 /// Returns the position of a subcommand after another: that of the first argument with its name that is not the value of a
-/// flag. Each flag before a subcommand takes a value, except `--json`.
+/// flag. Each flag before a subcommand takes a value, except `--json` and `--workspace-anyway`.
 fn position_of(given: &[OsString], name: &str, after: usize) -> Option<usize> {
     let is_flag = |argument: &OsString| {
         let text = argument.to_string_lossy();
-        text.starts_with("--") && !text.contains('=') && text != "--json"
+        let has_value = !["--json", "--workspace-anyway"].contains(&&*text);
+        text.starts_with("--") && !text.contains('=') && has_value
     };
     let is_value = |index: usize| index > 1 && given.get(index - 1).is_some_and(is_flag);
     (after + 1..given.len())

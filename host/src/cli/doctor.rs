@@ -100,7 +100,11 @@ pub(super) async fn run(
     if let Some(store) = common.configuration.as_ref().and_then(Config::store) {
         checks.push(database::check(store).await);
     }
-    let workspace = machine::workspace(workspace);
+    let unsuitable = common
+        .unsuitable(common.configuration_file())
+        .ok()
+        .flatten();
+    let workspace = machine::workspace(workspace, unsuitable, common.workspace_anyway);
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);
     let config =

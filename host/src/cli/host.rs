@@ -48,8 +48,9 @@ impl Options {
         self.processes.prepare()
     }
 
-    /// Reads the configuration and opens the audit trail.
+    /// Checks the workspace, reads the configuration and opens the audit trail.
     pub(super) fn plan<'a>(&'a self, common: &'a Common) -> anyhow::Result<Plan<'a>> {
+        common.check_workspace()?;
         let config = self.plugins.configuration(common)?;
         let oversight = self.oversight.open(common)?;
         let mut private = common.private_paths();

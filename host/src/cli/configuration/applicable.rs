@@ -33,11 +33,14 @@ const UNLISTED: [(&[&str], &[&str]); 14] = [
     (&["mcp"], &[JSON]),
     (&["agent"], &[JSON]),
     (&["sandbox", "run"], &[JSON]),
-    (&["plugin"], &["workspace"]),
+    (&["plugin"], &OF_WORKSPACES),
     (&["plugin", "dev"], &[JSON]),
-    (&["state"], &["workspace"]),
-    (&["tools"], &["workspace"]),
-    (&["config"], &["workspace", "log", "log_format"]),
+    (&["state"], &OF_WORKSPACES),
+    (&["tools"], &OF_WORKSPACES),
+    (
+        &["config"],
+        &["workspace", "workspace_anyway", "log", "log_format"],
+    ),
     (&["token"], &OF_FILES),
     (&["completions"], &OF_FILES),
     (&["completions"], &[JSON]),
@@ -46,15 +49,25 @@ const UNLISTED: [(&[&str], &[&str]); 14] = [
 ];
 
 /// The flags that are about files of a host, and its log.
-const OF_FILES: [&str; 5] = ["workspace", "state_dir", "config", "log", "log_format"];
+const OF_FILES: [&str; 6] = [
+    "workspace",
+    "workspace_anyway",
+    "state_dir",
+    "config",
+    "log",
+    "log_format",
+];
+
+/// The flags that are about the directory in which commands run.
+const OF_WORKSPACES: [&str; 2] = ["workspace", "workspace_anyway"];
 
 /// The flag that asks for JSON.
 const JSON: &str = "json";
 
 /// Global flags that a command lists although the help of the commands around it leaves them out.
 const LISTED: [(&[&str], &[&str]); 2] = [
-    (&["plugin", "dev"], &["workspace"]),
-    (&["plugin", "run"], &["workspace"]),
+    (&["plugin", "dev"], &OF_WORKSPACES),
+    (&["plugin", "run"], &OF_WORKSPACES),
 ];
 
 /// The flag that names a running server.
@@ -71,7 +84,7 @@ pub(super) fn command() -> Command {
     // Only after this call do subcommands have the global flags.
     command.build();
     let finders = FINDERS.iter().map(std::slice::from_ref);
-    let finders = finders.map(|path| (path, &["workspace"][..]));
+    let finders = finders.map(|path| (path, &OF_WORKSPACES[..]));
     let unlisted = finders.chain(UNLISTED).map(|row| (row, true));
     let listed = LISTED.into_iter().map(|row| (row, false));
     for ((path, flags), hidden) in unlisted.chain(listed) {
@@ -185,8 +198,8 @@ fn of_hosts() -> Vec<String> {
     let own = audit_options::Options::augment_args(own);
     let own = processes::Options::augment_args(own);
     let own = own.get_arguments().map(|arg| arg.get_id().to_string());
-    own.chain(["workspace", "state_dir"].map(str::to_owned))
-        .collect()
+    let located = OF_WORKSPACES.into_iter().chain(["state_dir"]);
+    own.chain(located.map(str::to_owned)).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use nix::unistd::{AccessFlags, Uid, User};
 use super::Check;
 use toolhost_local::process::{Config, Level, Room, TEMPORARY_VARIABLES, lists_children};
 use toolhost_sandbox::Mode;
-use toolhost_service::errors;
+use toolhost_service::{CHOOSE, errors};
 use toolhost_state::state_dir::{StateDir, StateDirError, holder, is_full};
 
 /// How many idle chats fit at least on a machine that has enough room.
@@ -135,8 +135,12 @@ fn chats() -> Check {
     }
 }
 
-/// Checks the directory in which commands run.
-pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
+/// Checks the directory in which commands run. It may be unsuitable for a reason, and the operator may want it anyway.
+pub(super) fn workspace(
+    path: anyhow::Result<PathBuf>,
+    unsuitable: Option<String>,
+    anyway: bool,
+) -> Check {
     const NAME: &str = "workspace";
     const ADVICE: &str =
         "name a directory that is there and that this user can use with --workspace";
@@ -145,6 +149,14 @@ pub(super) fn workspace(path: anyhow::Result<PathBuf>) -> Check {
         Err(error) => return Check::failed(NAME, errors::full_text(&error), ADVICE),
     };
     let shown = path.display();
+    match unsuitable {
+        Some(reason) if anyway => {
+            let advice = "commands and tools can use all files there but keys and the files of Toolhost; leave out --workspace-anyway and choose a directory below";
+            return Check::warning(NAME, reason, advice);
+        }
+        Some(reason) => return Check::failed(NAME, reason, CHOOSE),
+        None => {}
+    }
     match fs::read_dir(&path) {
         Err(error) => {
             let error = anyhow::Error::from(error).context(format!("{shown} cannot be used"));
