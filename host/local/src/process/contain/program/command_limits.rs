@@ -5,6 +5,7 @@
 
 use std::io;
 
+use nix::errno::Errno;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
 
 use crate::process::room::reserve;
@@ -37,7 +38,11 @@ impl CommandLimits {
     /// Lowers the limits of this process, which is about to become a command. Makes only system calls.
     pub(super) fn apply(&self) -> io::Result<()> {
         if let Some((soft, hard)) = self.descriptors {
-            lower(Resource::RLIMIT_NOFILE, soft, hard)?;
+            match lower(Resource::RLIMIT_NOFILE, soft, hard) {
+                // The operator has lowered fs.nr_open below it since: the kernel takes no such limit.
+                Err(Errno::EPERM) => {}
+                lowered => lowered?,
+            }
         }
         if let Some(most) = self.processes {
             lower(Resource::RLIMIT_NPROC, most, most)?;
@@ -62,7 +67,7 @@ impl CommandLimits {
     }
 }
 
-fn lower(resource: Resource, soft: rlim_t, hard: rlim_t) -> io::Result<()> {
+fn lower(resource: Resource, soft: rlim_t, hard: rlim_t) -> nix::Result<()> {
     let (own_soft, own_hard) = getrlimit(resource)?;
-    Ok(setrlimit(resource, soft.min(own_soft), hard.min(own_hard))?)
+    setrlimit(resource, soft.min(own_soft), hard.min(own_hard))
 }
