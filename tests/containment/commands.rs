@@ -220,7 +220,8 @@ impl Escapee {
         );
         let number = written("supervisor").expect("written before anything else");
         let supervisor = pids().into_iter().find(|pid| {
-            parent_of_supervisor(*pid, number.trim()).is_some_and(|parent| is_below(parent, spawner))
+            parent_of_supervisor(*pid, number.trim())
+                .is_some_and(|parent| is_below(parent, spawner))
         });
         (supervisor.expect("it lives"), found)
     }
