@@ -123,6 +123,7 @@ async fn links_of_a_command_open_no_closed_path() {
         "rm -r .config",
         "echo x > .config/toolhost/toolhost.toml",
         "cat .config/gh/hosts.yml",
+        "cat .config/toolhost/key",
     ] {
         site.is_refused(script).await;
     }

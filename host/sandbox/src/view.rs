@@ -226,10 +226,12 @@ fn replaced(grants: &[Grant], never: &Closed, temporary: &Path) -> Vec<Step> {
 
 /// Returns the steps that keep commands from renaming a directory above a closed path.
 fn pinned(grants: &Grants) -> impl Iterator<Item = Step> {
-    let hidden = grants.exposed.iter();
-    let above: BTreeSet<_> = hidden
+    let exposed = grants.exposed.iter();
+    let above: BTreeSet<_> = exposed
         .filter(|(path, _)| path.canonicalize().is_ok_and(|real| real == *path))
         .flat_map(|(path, root)| between(root, path))
+        // A closed directory is empty, and is to stay so.
+        .filter(|above| !grants.never.covers(above))
         .collect();
     above.into_iter().map(|path| Step::same(&path, true))
 }

@@ -84,7 +84,12 @@ fn no_directory_above_a_closed_path_can_be_moved() {
     let closed = setup.path("work/deep/down/key");
     fs::create_dir_all(&closed).unwrap();
     setup.policy.never.push(closed.clone());
+    setup.policy.never.push(closed.join("below"));
+    fs::write(closed.join("below"), "").unwrap();
     assert_eq!(setup.shown(&closed), Some(Shown::Nothing));
+    // Nothing else is mounted there.
+    let steps = setup.view().steps.into_iter();
+    assert_eq!(steps.filter(|step| step.path == closed).count(), 1);
     for above in ["work/deep", "work/deep/down"] {
         let shown = setup.shown(&setup.path(above));
         assert_eq!(shown, setup.same(above, true), "{above}");
