@@ -4,6 +4,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 
 use nix::sys::signal::Signal;
+use reqwest::Method;
 use serde_json::json;
 use toolhost_needs::needs;
 
@@ -121,5 +122,7 @@ async fn a_kept_command_needs_a_token_at_the_private_socket() {
             site = ground.serve(&flags);
             answers(&path, "the kept command asks").await;
         }
+        let ended = site.request(Method::DELETE, "/v1/chats/a").send().await;
+        assert_eq!(ended.unwrap().status(), 200);
     }
 }
