@@ -11,9 +11,9 @@ use landlock::{
     RulesetAttr, RulesetCreated, RulesetCreatedAttr, Scope, make_bitflags,
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
-use rustix::io::Errno;
 
 use crate::grants::{Grant, Rights};
+use crate::reach::is_out_of_reach;
 use crate::sandbox::PrepareError;
 
 /// The newest Landlock interface that this module uses. Rights that the kernel does not know are left out.
@@ -74,23 +74,6 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> 
             error => Err(error),
         },
     }
-}
-
-/// Returns whether an error says that commands cannot reach a path, so that it needs no rule: the path does not exist, this user may not
-/// reach it, or its network file system is gone.
-pub(crate) fn is_out_of_reach(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    errno.is_some_and(|errno| {
-        [
-            Errno::NOENT,
-            Errno::NOTDIR,
-            Errno::LOOP,
-            Errno::ACCESS,
-            Errno::NOTCONN,
-            Errno::STALE,
-        ]
-        .contains(&errno)
-    })
 }
 
 /// Returns the Landlock rights. On a file, the landlock crate drops the rights that only directories can have.

@@ -10,9 +10,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::files::is_out_of_reach;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
+use crate::reach::is_out_of_reach;
 use toolhost_state::closed::Closed;
 use toolhost_state::real_paths::RealPaths;
 

@@ -20,6 +20,7 @@ mod network;
 mod places;
 mod plan;
 mod policy;
+mod reach;
 mod recipe;
 mod report;
 mod sandbox;

@@ -12,7 +12,7 @@ use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
 use super::mounts::{FileSystem, Mount};
 use super::{NetworkAccess, Shown, Step, View, loopback};
-use crate::files::is_out_of_reach;
+use crate::reach::is_out_of_reach;
 use crate::sys;
 
 /// The new file systems and the socket of a view that a process has entered.
