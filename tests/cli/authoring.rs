@@ -65,6 +65,8 @@ impl Author {
         command
             .current_dir(self.directory.path())
             .env("HOME", self.path("home"))
+            // The home is below the directory of the test.
+            .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
             .envs(toolchain())
             .arg("--state-dir")
             .arg(shared_state("authoring"));

@@ -95,6 +95,7 @@ impl Home {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap())
             .env("HOME", self.0.path())
+            .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
             .current_dir(self.0.path())
             .output()
             .unwrap()

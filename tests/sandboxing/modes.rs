@@ -181,7 +181,12 @@ fn a_sandbox_that_is_required_and_cannot_hold_is_an_error() {
     );
     assert!(said.contains("the sandbox is required"), "{said}");
     assert!(said.contains("work/private"), "{said}");
-    let said = refused("home", &["--sandbox-required", "--sandbox-no-namespaces"]);
+    let flags = [
+        "--sandbox-required",
+        "--sandbox-no-namespaces",
+        "--workspace-anyway",
+    ];
+    let said = refused("home", &flags);
     assert!(said.contains("home/.aws"), "{said}");
 }
 
@@ -225,7 +230,7 @@ fn a_sandbox_that_holds_can_be_required() {
 fn a_workspace_that_commands_must_not_reach_is_an_error() {
     let said = refused("home/.ssh", &[]);
     assert!(said.contains("home/.ssh"), "{said}");
-    assert!(said.contains("choose another workspace"), "{said}");
+    assert!(said.contains("cannot be a workspace"), "{said}");
 }
 
 /// A single call has the same sandbox, and the same flags.

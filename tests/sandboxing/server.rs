@@ -99,7 +99,8 @@ async fn no_command_finds_the_token_of_its_server() {
 async fn a_kept_command_needs_a_token_at_the_private_socket() {
     // Each line of the file is an answer of a server that listens.
     let ask = "while sleep 0.05; do curl -sf -o /dev/null --unix-socket @STATE/toolhost.sock http://localhost/healthz && \\
-        curl -s -o /dev/null -w '%{http_code}\\n' --unix-socket @STATE/toolhost.sock http://localhost/v1/tools >> answers; done";
+        answer=$(curl -s -o /dev/null -w '%{http_code}' --unix-socket @STATE/toolhost.sock http://localhost/v1/tools) && \
+        echo $answer >> answers; done";
     for flags in [OFF, PLAIN] {
         let flags = [flags, &["--keep"]].concat();
         let mut site = Site::new(&flags);

@@ -13,8 +13,8 @@ use landlock::{
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
 use crate::grants::{Grant, Rights};
+use crate::prepare_error::PrepareError;
 use crate::reach::is_out_of_reach;
-use crate::sandbox::PrepareError;
 
 /// The newest Landlock interface that this module uses. Rights that the kernel does not know are left out.
 const NEWEST: ABI = ABI::V10;

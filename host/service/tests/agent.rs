@@ -41,7 +41,7 @@ impl Agent {
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TOOLHOST_TOKEN", TOKEN)
             .env("TOOLHOST_LISTEN", "127.0.0.1:0")
-            .arg("--workspace")
+            .args(["--workspace-anyway", "--workspace"])
             .arg(workspace)
             .arg("--state-dir")
             .arg(workspace.join(".state"))

@@ -53,6 +53,7 @@ async fn idle_clients_make_room_for_others() {
         .arg(workspace.path())
         .arg("--state-dir")
         .arg(with_code(workspace.path().join(".state"), None))
+        .env("TOOLHOST_WORKSPACE_ANYWAY", "1")
         .env("TOOLHOST_TOKEN", TOKEN);
     let serving = Serving::start(command);
     let mut idle = Vec::new();

@@ -1,5 +1,6 @@
 //! The files of a workspace as a whole, on real directories.
 
+mod closed;
 mod escapes;
 mod listing;
 mod reading;
