@@ -7,7 +7,7 @@ use super::limiter::Limiter;
 use super::limits::{Limits, WASM_STACK};
 use super::meter::GuestTimeExceeded;
 use super::reached::Reached;
-use crate::capability::TurnedAway;
+use crate::effects::TurnedAway;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{ErrorKind, ToolError};
 

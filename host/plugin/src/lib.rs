@@ -20,6 +20,7 @@ mod cpu_limit;
 mod deadline;
 mod definition;
 mod digest;
+mod effects;
 mod engine;
 mod failure;
 mod grants;

@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, Effects, Session, Started, TurnedAway};
+use super::{Allowance, Session, Started};
 use crate::cause::Evidence;
+use crate::effects::{Effects, TurnedAway};
 use crate::limits::Limits;
 use crate::line_log::LineLog;
 use crate::settings::Settings;
