@@ -101,6 +101,22 @@ fn directories_around_a_home_or_files_of_toolhost_are_refused() {
         "state",
         "the workspace BASE/state is the state directory of this user",
     );
+    // A configuration and code that are not there yet.
+    for (workspace, reason) in [
+        (
+            ".config",
+            "contains the configuration BASE/home/.config/toolhost",
+        ),
+        (
+            ".cache",
+            "contains the code cache BASE/home/.cache/toolhost",
+        ),
+    ] {
+        let workspace = format!("home/{workspace}");
+        std::fs::create_dir(place.path(&workspace)).unwrap();
+        let reason = format!("the workspace BASE/{workspace} {reason}");
+        refused(&workspace, &reason);
+    }
     for workspace in ["home/project", "home/project/conf"] {
         let mut command = call(&place.path(workspace));
         let reason = format!(

@@ -100,8 +100,8 @@ impl Common {
         }
     }
 
-    /// Checks that the workspace is a directory for work: not one that is or contains the home, this configuration file or the state
-    /// directory.
+    /// Checks that the workspace is a directory for work: not one that is or contains the home, this configuration file, the usual place
+    /// of the configuration, the state directory or the code cache.
     ///
     /// # Errors
     ///
@@ -118,9 +118,16 @@ impl Common {
         let workspace = self.workspace()?;
         let homes = [home::of_environment(), home::of_system()];
         let homes = homes.into_iter().flatten().map(|path| ("the home", path));
-        let configuration = configuration.map(|path| ("the configuration", path.to_path_buf()));
+        // A configuration that is not there yet would be read at the next start.
+        let usual = StateDir::default_configuration_path();
+        let configurations = configuration
+            .map(Path::to_path_buf)
+            .into_iter()
+            .chain(usual);
+        let configurations = configurations.map(|path| ("the configuration", path));
         let state = self.state_dir().map(|path| ("the state directory", path));
-        let mut all = homes.chain(configuration).chain(state);
+        let code = StateDir::default_cache_path().map(|path| ("the code cache", path));
+        let mut all = homes.chain(configurations).chain(state).chain(code);
         let found = all.find(|(_, path)| contains(&workspace, path));
         let shown = workspace.display();
         let whole = || format!("the workspace {shown} is the whole file system");

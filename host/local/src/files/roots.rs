@@ -35,8 +35,6 @@ pub(super) struct Roots {
     whole: bool,
     further: Vec<Root>,
     closed: Closed,
-    /// The directory of this process, whose environment may contain a token. Its identity is another one at each look.
-    own_process: PathBuf,
 }
 
 impl Roots {
@@ -47,7 +45,6 @@ impl Roots {
             whole: true,
             further: further?,
             closed: closed.clone(),
-            own_process: format!("/proc/{}", std::process::id()).into(),
         };
         roots.check()
     }
@@ -62,7 +59,6 @@ impl Roots {
             whole: false,
             further: further.collect::<Result<_, _>>()?,
             closed: self.closed.clone(),
-            own_process: self.own_process.clone(),
         };
         roots.check()
     }
@@ -76,7 +72,6 @@ impl Roots {
             further: further.collect::<Result<_, _>>()?,
             whole: true,
             closed: self.closed.around(&workspace.path),
-            own_process: self.own_process.clone(),
             workspace,
         };
         roots.check()
@@ -139,7 +134,7 @@ impl Roots {
 
     /// Refuses a closed directory.
     pub(super) fn check_directory(&self, path: &Path, found: &Metadata) -> Result<(), Error> {
-        refuse(path == self.own_process || self.has_file(found))
+        refuse(is_own_process(path) || self.has_file(found))
     }
 
     /// Refuses a closed name in a directory, whether there is such a file or not.
@@ -165,6 +160,16 @@ impl Roots {
         let made = made.map(cap_std::time::SystemTime::into_std);
         self.closed.has_file(identity(found), made)
     }
+}
+
+/// Returns whether a path is the directory of this process, whose environment may contain a token, or of one of its threads. The
+/// identities of these directories are others at each look.
+fn is_own_process(path: &Path) -> bool {
+    let threads = Path::new("/proc/self/task");
+    path.parent() == Some(Path::new("/proc"))
+        && path
+            .file_name()
+            .is_some_and(|name| threads.join(name).exists())
 }
 
 fn refuse(is_closed: bool) -> Result<(), Error> {

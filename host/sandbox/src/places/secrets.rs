@@ -27,8 +27,8 @@ const SECRETS: &[&str] = &[
     ".pgpass", ".my.cnf", ".mylogin.cnf",
     // Other agents.
     ".claude", ".claude.json", ".codex", ".gemini", ".config/github-copilot",
-    // The host's own configuration.
-    ".config/toolhost",
+    // The configuration, the state and the compiled code of all hosts of this user.
+    ".config/toolhost", ".local/state/toolhost", ".cache/toolhost",
     // Histories of shells and other programs, and browsers.
     ".bash_history", ".zsh_history", ".local/share/fish", ".python_history", ".node_repl_history",
     ".psql_history", ".mysql_history", ".lesshst", ".mozilla", ".thunderbird",

@@ -159,11 +159,12 @@ fn directories_of_the_host_cannot_be_entered() {
     let around = Closed::new([base.path()]);
     let error = Files::open(&Config::new(base.path().join("old")), &around).unwrap_err();
     assert!(matches!(error, OpenError::Closed(_)), "{error}");
-    // The environment of this process.
+    // The environment of this process, which its threads show as well.
     let all = Files::open(&Config::new("/"), &Closed::default()).unwrap();
     for path in [
         "proc/self/environ",
         &format!("proc/{}/environ", std::process::id()),
+        &format!("proc/{}/status", nix::unistd::gettid()),
     ] {
         let environment = all.read(path, 0, 10);
         assert!(matches!(environment, Err(Error::Denied(_))), "{path}");
