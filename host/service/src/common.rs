@@ -119,7 +119,7 @@ impl Common {
         let homes = [home::of_environment(), home::of_system()];
         let homes = homes.into_iter().flatten().map(|path| ("the home", path));
         // A configuration that is not there yet would be read at the next start.
-        let usual = StateDir::default_configuration_path();
+        let usual = home::configuration();
         let configurations = configuration
             .map(Path::to_path_buf)
             .into_iter()

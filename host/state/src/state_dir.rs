@@ -98,12 +98,6 @@ impl StateDir {
         Self::of_user("XDG_CACHE_HOME", ".cache")
     }
 
-    /// Returns the directory of the configuration of this user: `$XDG_CONFIG_HOME/toolhost`, or `~/.config/toolhost`; `None` if neither
-    /// variable is an absolute path.
-    pub fn default_configuration_path() -> Option<PathBuf> {
-        Self::of_user("XDG_CONFIG_HOME", ".config")
-    }
-
     fn of_user(name: &str, below_home: &str) -> Option<PathBuf> {
         let variable = |name| {
             std::env::var_os(name)
