@@ -7,10 +7,7 @@ use std::sync::OnceLock;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
 use nix::unistd::geteuid;
 
-use super::contain::limiting_processes;
-
-/// The most descriptors or processes that commands leave to the host.
-const MOST_RESERVED: u64 = 1024;
+use super::contain::{limiting_processes, reserve};
 
 /// How many idle chats give up their namespaces together at least, so that few starts wait for that.
 pub(super) const BATCH: usize = 16;
@@ -18,11 +15,6 @@ pub(super) const BATCH: usize = 16;
 /// The descriptors that the host has open for an idle chat: two sockets and a descriptor of its spawner, its shared memory, and the rules
 /// of its sandbox.
 const DESCRIPTORS_OF_CHAT: u64 = 5;
-
-/// Returns how many of so many descriptors or processes commands leave to the host.
-pub(super) fn reserve(limit: u64) -> u64 {
-    (limit / 4).min(MOST_RESERVED)
-}
 
 /// The use of a resource that every chat with namespaces takes.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use std::io;
 use nix::errno::Errno;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, rlim_t, setrlimit};
 
-use crate::process::room::reserve;
+use crate::process::contain::reserve;
 
 /// The limits of commands. `None` leaves a limit as it is.
 #[derive(Clone, Copy, Debug, Default)]
