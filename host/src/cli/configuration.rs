@@ -74,10 +74,7 @@ pub(super) fn with_locations(common: &Common, config: &Config) -> Common {
 /// Returns the named configuration file, or else the default one if it exists.
 pub(super) fn path(named: Option<&Path>) -> Option<PathBuf> {
     named.map(Path::to_owned).or_else(|| {
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
-        let directory = variable("XDG_CONFIG_HOME").filter(|path| path.is_absolute());
-        let directory = directory.or_else(|| Some(variable("HOME")?.join(".config")));
-        let path = directory?.join("toolhost/toolhost.toml");
+        let path = toolhost_state::home::configuration()?.join("toolhost.toml");
         path.exists().then_some(path)
     })
 }
