@@ -91,7 +91,7 @@ async fn tools_for_files_reach_no_key_of_a_home_that_is_the_workspace() {
             is_closed(&site, path).await;
             assert!(!Path::new(&home).join(path).exists(), "{path}");
         }
-        // What is beside them is open.
+        // The files beside them are open.
         let write = json!({ "path": ".config/new/file", "content": "x" });
         let (_, reply) = site.put("support-1", "write_file", write).await;
         assert_eq!(reply["is_error"], false, "{reply}");

@@ -11,7 +11,7 @@ use toolhost_needs::needs;
 use super::site::{Ground, Site};
 use crate::harness::{TOKEN, file};
 
-/// Users that nobody is, one for each test: the kernel counts processes, and descriptors on their way, for each user.
+/// User ids without an account, one for each test: the kernel counts processes, and descriptors on their way, for each user.
 const PARKED: u32 = 64_341;
 const FLAPPING: u32 = 64_342;
 const MANY: u32 = 64_343;

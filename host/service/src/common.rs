@@ -15,7 +15,7 @@ use crate::{errors, logging};
 /// The socket in a state directory at which its server listens.
 const LOCAL_SOCKET: &str = "toolhost.sock";
 
-/// What to do if a workspace is refused.
+/// The advice in the error of a workspace that is refused.
 pub const CHOOSE: &str =
     "choose a directory below with --workspace, or open this one with --workspace-anyway";
 

@@ -28,7 +28,7 @@ pub enum Use {
     ProcessRefused {
         /// The BLAKE3 digest of the command, in hex.
         command: String,
-        /// What is short.
+        /// The resource that is short.
         why: String,
     },
     /// It sent a signal to a process.

@@ -6,7 +6,7 @@ use toolhost_state::closed::REFUSAL;
 
 use super::*;
 
-/// Whatever the way, and whether there is such a file or not.
+/// A closed path is refused by every way, and also if there is no such file.
 #[test]
 fn closed_paths_are_closed_by_every_way() {
     let base = tempfile::tempdir().unwrap();
@@ -86,7 +86,7 @@ fn closed_paths_are_closed_by_every_way() {
             "{name}"
         );
     }
-    // What is beside a closed path is open.
+    // The files beside a closed path are open.
     for name in [".config/new", "new/deep/other", ".ssh2", "dots/file"] {
         let write = write(name, "x", Precondition::Any);
         assert!(whole.write_all(vec![write]).is_ok(), "{name}");
