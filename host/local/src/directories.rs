@@ -155,7 +155,8 @@ impl Directories {
         if let Some(name) = &spec.template {
             let from = self.template(name)?.clone();
             let to = path.to_path_buf();
-            blocking(move || copy::copy(&from, &to)).await?;
+            let closed = self.beside.closed().clone();
+            blocking(move || copy::copy(&from, &to, &closed)).await?;
         }
         if let Some(git) = &spec.git {
             clone::clone(&self.beside, path, git, watched).await?;

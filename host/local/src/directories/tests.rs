@@ -179,3 +179,41 @@ async fn a_template_with_a_closed_path_is_refused() {
     }
     offered("home/python").unwrap();
 }
+
+/// Nothing of such a template is left in a workspace.
+#[tokio::test]
+async fn a_closed_file_under_another_name_is_not_copied() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path().canonicalize().unwrap();
+    for directory in ["work", "keys", "template/below"] {
+        fs::create_dir_all(base.join(directory)).unwrap();
+    }
+    fs::write(base.join("keys/key"), "secret").unwrap();
+    fs::hard_link(base.join("keys/key"), base.join("template/below/file")).unwrap();
+    let config = Config {
+        closed: Closed::new([base.join("keys/key")]),
+        ..Config::new(base.join("work"))
+    };
+    let files = files::Config::new(base.join("work"));
+    let state = HostState::temporary(&base).unwrap();
+    let local = Arc::new(Local::open(config, files, &state).await.unwrap());
+    let config = DirectoriesConfig {
+        root: base.join("root"),
+        templates: [("t".to_owned(), base.join("template"))].into(),
+    };
+    let claimed = ClaimedDirectories::claim(config).unwrap();
+    let directories = claimed.offer(local).unwrap();
+    let spec = Spec::Directory(DirectorySpec {
+        template: Some("t".into()),
+        ..DirectorySpec::default()
+    });
+    let name = name("w");
+    let made = directories.make(&name, &spec, &|workspace| workspace);
+    let error = made.await.unwrap_err().to_string();
+    assert!(
+        error.contains("template/below/file: tools and commands may never reach this path"),
+        "{error}"
+    );
+    let unmade = directories.open(&name, &spec).await.unwrap_err();
+    assert_eq!(unmade, ProviderError::NotMade);
+}
