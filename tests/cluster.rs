@@ -24,7 +24,7 @@ use toolhost_postgres::{Config, Postgres};
 use toolhost_remote::AgentsConfig;
 
 use crate::harness::{
-    PATIENCE, Server, cluster, elsewhere, postgres, shared_state, spawner, until,
+    PATIENCE, Server, cluster, elsewhere, postgres, shared_code, shared_state, spawner, until,
     without_namespaces,
 };
 
@@ -86,6 +86,7 @@ impl Cluster {
         let (state, store) = cluster::state(config).await;
         let host = Host::builder(workspace.path())
             .state_dir(shared_state("state"))
+            .shared_code(shared_code().join("toolhost"))
             .spawner(spawner())
             .sandbox(without_namespaces())
             .agents(self.agents.clone())

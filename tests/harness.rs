@@ -47,7 +47,7 @@ use toolhost_sandbox::Policy;
 use toolhost_server::{ServerParts, serve};
 use toolhost_workspace::process::{AllQuery, Info};
 
-pub(crate) use compiled::with_code;
+pub(crate) use compiled::{shared_code, with_code};
 #[allow(unused_imports, reason = "benchmarks use the rest")]
 pub(crate) use mounted::Mounted;
 
@@ -159,6 +159,7 @@ impl Setup {
         let workspace = tempfile::tempdir().unwrap();
         let builder = Host::builder(workspace.path())
             .state_dir(shared_state("state"))
+            .shared_code(shared_code().join("toolhost"))
             .spawner(spawner())
             .sandbox(without_namespaces());
         let host = change(builder).start().await.unwrap();

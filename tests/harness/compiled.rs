@@ -36,6 +36,24 @@ pub(crate) fn with_code(state: PathBuf, owner: Option<u32>) -> PathBuf {
     state
 }
 
+/// Returns a directory for `XDG_CACHE_HOME`: the code cache that the hosts of all tests share, as those of a user do. It outlives the
+/// tests, so that the code of each component is compiled once.
+pub(crate) fn shared_code() -> &'static Path {
+    static SHARED: OnceLock<PathBuf> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        let compiled = compiled();
+        let shared = compiled.with_file_name("shared");
+        let lock = File::create(compiled.with_file_name("lock")).unwrap();
+        lock.lock().unwrap();
+        if !shared.join("toolhost").exists() {
+            let new = compiled.with_file_name("new");
+            with_code(new.join("toolhost"), None);
+            std::fs::rename(new, &shared).unwrap();
+        }
+        shared
+    })
+}
+
 /// Returns a state directory from which is only copied. The first test that needs it after a build makes it.
 fn compiled() -> &'static Path {
     static COMPILED: OnceLock<PathBuf> = OnceLock::new();

@@ -86,6 +86,7 @@ impl Gateway {
         let directory = tempfile::tempdir().unwrap();
         let builder = Host::builder(directory.path())
             .state_dir(super::shared_state("state"))
+            .shared_code(super::shared_code().join("toolhost"))
             .spawner(spawner())
             .without_shell()
             .files(FilesGrant::None)

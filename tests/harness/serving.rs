@@ -9,24 +9,20 @@ use nix::unistd::Pid;
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
-use super::{TOKEN, program, until, with_code};
+use super::{TOKEN, program, shared_code, until};
 
 /// The program as a server, which has a state directory to itself.
 pub(crate) fn server(workspace: &Path) -> Command {
-    let state = workspace.join(".state");
-    // The next server in the same workspace goes on with it.
-    if !state.exists() {
-        with_code(state.clone(), None);
-    }
-    with_state(workspace, &state)
+    with_state(workspace, &workspace.join(".state"))
 }
 
-/// The program as a client of a running server, which has no workspace and keeps nothing.
+/// The program as a client of a running server, which has no workspace and keeps nothing. It shares compiled code with all others.
 pub(crate) fn client() -> Command {
     let mut command = Command::new(program());
     command
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("XDG_CACHE_HOME", shared_code())
         // Commands tell tests the numbers of their processes.
         .env("TOOLHOST_SANDBOX_NO_NAMESPACES", "1");
     command

@@ -9,7 +9,7 @@ use toolhost_plugin::LoadError;
 use super::{
     Language, definition, error_of, invalid, now_ms, odd_arguments, out_of_memory, reply, uncaught,
 };
-use crate::harness::{Setup, shared_state};
+use crate::harness::{Setup, shared_code, shared_state};
 
 #[needs(language = "quickjs")]
 #[tokio::test]
@@ -41,6 +41,7 @@ async fn without_its_grant(language: &Language) {
     let workspace = tempfile::tempdir().unwrap();
     let started = Host::builder(workspace.path())
         .state_dir(shared_state("state"))
+        .shared_code(shared_code().join("toolhost"))
         .plugin(language.component.clone(), language.options(&[]))
         .start()
         .await;

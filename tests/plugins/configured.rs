@@ -138,6 +138,7 @@ async fn files_of_some_directories_alone() {
         .without_shell()
         .files(FilesGrant::None)
         .state_dir(harness::shared_state("state"))
+        .shared_code(harness::shared_code().join("toolhost"))
         .configured(set);
     let setup = Setup::of(host.start().await.unwrap(), workspace);
     let read = async |path: &str| {

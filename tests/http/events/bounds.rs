@@ -6,7 +6,7 @@ use toolhost_local::process::{Config, SaveLimits};
 
 use super::*;
 use crate::guest::{guest, limited};
-use crate::harness::{shared_state, spawner, until, without_namespaces};
+use crate::harness::{shared_code, shared_state, spawner, until, without_namespaces};
 
 /// A host that saves so many bytes of an output.
 async fn saving(bytes: u64) -> (Setup, Server) {
@@ -22,6 +22,7 @@ async fn saving(bytes: u64) -> (Setup, Server) {
     };
     let host = toolhost_core::Host::builder(workspace.path())
         .state_dir(shared_state("state"))
+        .shared_code(shared_code().join("toolhost"))
         .processes(processes);
     let host = host.start().await.unwrap();
     let server = Server::start(host.clone()).await;

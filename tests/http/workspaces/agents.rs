@@ -6,7 +6,7 @@ use toolhost_remote::AgentsConfig;
 
 use toolhost_core::Host;
 
-use crate::harness::{elsewhere, shared_state, spawner, without_namespaces};
+use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
 
 /// A host with two agents by name, `one` and `two`, each with a directory.
 struct Agents {
@@ -31,6 +31,7 @@ impl Agents {
         config.allowed.push(agents[1].0.url.clone());
         let host = Host::builder(base.path())
             .state_dir(shared_state("state"))
+            .shared_code(shared_code().join("toolhost"))
             .spawner(spawner())
             .sandbox(without_namespaces())
             .agents(config);
