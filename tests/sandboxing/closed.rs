@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -185,6 +186,27 @@ async fn the_agent_api_reaches_no_closed_path() {
         assert!(status.is_client_error(), "{path}: {status} {text}");
         assert!(text.contains(CLOSED), "{path}: {text}");
     }
+}
+
+/// As with `toolhost serve 2>server.log`: the log has a link that logs in with all rights.
+#[needs(namespaces)]
+#[tokio::test]
+async fn the_log_of_the_server_is_closed() {
+    let ground = Ground::new();
+    let log = ground.path("work/server.log");
+    let mut command = ground.command("serve", &[]);
+    command.env("TOOLHOST_TOKEN", TOKEN).stdout(Stdio::null());
+    let site = ground.serve_logged(command, log.clone()).await;
+    let said = until("it tells the link", || {
+        let said = std::fs::read_to_string(&log).unwrap();
+        said.contains("login?code=").then_some(said)
+    });
+    said.await;
+    is_closed(&site, "server.log").await;
+    site.is_refused("cat server.log").await;
+    site.is_refused("ln server.log other && cat other").await;
+    site.is_refused("mv server.log other && cat other").await;
+    assert!(!site.run("grep -r login .").await.output.contains("code="));
 }
 
 /// The program of the hook, if an operator keeps it in the workspace.

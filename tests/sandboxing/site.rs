@@ -146,6 +146,16 @@ impl Ground {
         }
     }
 
+    /// Starts a command line whose token is [`TOKEN`], and whose log goes to a file.
+    pub(super) async fn serve_logged(self, command: Command, log: PathBuf) -> Site {
+        let (serving, _) = Serving::logged(command, log).await;
+        Site {
+            ground: self,
+            serving,
+            token: TOKEN.to_owned(),
+        }
+    }
+
     /// Starts a server that makes a token of its own.
     pub(super) fn serve_with_new_token(self, flags: &[&str]) -> Site {
         let serving = Serving::of(self.command("serve", flags));

@@ -8,6 +8,7 @@ use clap::Args;
 
 use super::connect::{self, Connecting};
 use super::listening::{self, Clients, Doors, NamedTokens};
+use super::logging::log_file;
 use super::processes::{self, Prepared};
 use super::{Common, audit_options, files as options_of_files, keep};
 use toolhost_agent::Offer;
@@ -72,6 +73,7 @@ pub async fn run(
     let start = async || {
         let private = private.into_iter().chain(options.clients.private_files());
         let private = private.chain(options.oversight.private_paths());
+        let private = private.chain(log_file());
         let processes =
             options
                 .processes

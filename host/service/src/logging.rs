@@ -5,6 +5,7 @@ mod lines;
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write as _};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -76,6 +77,13 @@ pub(crate) fn is_json() -> bool {
 /// Queues a line that no log filter suppresses. With `--log-format json`, the line has these fields.
 pub fn notice(text: impl Display, fields: &[(&'static str, &str)]) {
     stderr::push(look().notice(Level::INFO, &text.to_string(), fields));
+}
+
+/// Returns the file to which the lines go; `None` if they go to a terminal, a pipe or a socket. The lines of a server tell its token, or a
+/// link to its console.
+pub fn log_file() -> Option<PathBuf> {
+    let path = std::fs::read_link("/proc/self/fd/2").ok()?;
+    path.is_file().then_some(path)
 }
 
 /// Queues the reason of a failure.

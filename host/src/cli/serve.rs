@@ -15,6 +15,7 @@ use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;
 use toolhost_service::listening::{self, Clients, ConsoleOptions, Doors, Served};
+use toolhost_service::logging::log_file;
 use toolhost_service::processes::Prepared;
 use toolhost_service::signals;
 use toolhost_workspace::process::Info;
@@ -107,6 +108,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut plan = options.host.plan(common)?;
     plan.private.extend(options.clients.private_files());
+    plan.private.extend(log_file());
     // The configuration is followed until this is dropped.
     let mut watcher = None;
     let policy = options.host.processes.sandbox()?;
