@@ -92,9 +92,11 @@ struct Common {
 }
 
 impl Common {
-    /// Checks that the workspace is a directory for work.
+    /// Checks that the workspace is a directory for work, without the files of tokens and keys that the configuration names.
     fn check_workspace(&self) -> anyhow::Result<()> {
-        self.base.check_workspace(self.configuration_file())
+        self.base.check_workspace(self.configuration_file())?;
+        let files = self.configuration.iter().flat_map(Config::key_files);
+        self.check_files(files)
     }
 
     /// Returns the configuration file, if there is one.

@@ -34,6 +34,7 @@ mod limits;
 mod named_files;
 mod packages;
 mod plugins;
+mod private;
 mod problems;
 mod scripts;
 mod section;
@@ -56,7 +57,6 @@ use problems::{Lines, Positions, below};
 use section::Section;
 use toolhost_core::{PluginSet, SCRIPT};
 use toolhost_package::Lock;
-use toolhost_sandbox::is_of_system;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use cluster::Cluster;
@@ -331,25 +331,6 @@ impl Config {
             TokenSource::Sha256(_) => None,
         });
         self.path.iter().cloned().chain(files).collect()
-    }
-
-    /// Returns the file, and the files that it names and that hold a secret or decide what this host runs: neither commands nor tools
-    /// may reach them. They are the files of tokens, keys and passwords, the components and secrets of plugins, the library of scripts,
-    /// the lock file, and the directory of workspaces.
-    pub fn private_files(&self) -> Vec<PathBuf> {
-        let plugins = self.plugins.values();
-        let plugins = plugins.flat_map(|plugin| plugin.paths().chain(plugin.library.as_deref()));
-        let plugins = plugins.chain(self.plugin_dir.as_deref());
-        let plugins = plugins.map(|path| self.resolve(path));
-        // Those of the system do not change, and commands may need what is beside them.
-        let plugins = plugins.filter(|path| !is_of_system(path));
-        self.token_files()
-            .into_iter()
-            .chain(plugins)
-            .chain(self.lock_file())
-            .chain(self.workspaces.private_paths())
-            .chain(self.store.as_ref().and_then(Store::private_path))
-            .collect()
     }
 
     /// Returns the plugins that should be there. Secrets are read, variables looked up, and the directory of plugins listed

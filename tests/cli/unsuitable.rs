@@ -31,6 +31,7 @@ impl Place {
         command
             .current_dir(directory)
             .env("HOME", self.path("home"))
+            .env_remove("XDG_CACHE_HOME")
             .env("TOOLHOST_STATE_DIR", self.path("state"))
             .stdin(Stdio::null());
         command
@@ -134,6 +135,48 @@ fn directories_around_a_home_or_files_of_toolhost_are_refused() {
             &format!("the workspace {known} is the home of this user"),
         );
     }
+}
+
+#[test]
+fn files_on_which_the_host_relies_are_not_taken_from_the_workspace() {
+    let place = Place::new();
+    let workspace = place.path("home/project");
+    std::fs::create_dir(place.path("keys")).unwrap();
+    std::fs::write(place.path("keys/file"), "").unwrap();
+    symlink(place.path("keys/file"), workspace.join("link")).unwrap();
+    symlink(place.path("keys"), workspace.join("keys")).unwrap();
+    std::fs::write(workspace.join("file"), "").unwrap();
+    let configuration = place.path("keys/toolhost.toml");
+    let serve = &["serve", "--listen", "127.0.0.1:0"][..];
+    let agent = &["agent", "--listen", "127.0.0.1:0"][..];
+    for name in ["file", "link", "keys/file"] {
+        let file = workspace.join(name);
+        let given = file.to_str().unwrap();
+        let reason = format!(
+            "the workspace BASE/home/project contains BASE/home/project/{name}, on which the host relies"
+        );
+        for (arguments, option) in [
+            (serve, "--token-file"),
+            (serve, "--approval-command"),
+            (serve, "--audit-dir"),
+            (agent, "--token-file"),
+            (agent, "--approval-command"),
+        ] {
+            let mut command = place.command(&workspace);
+            place.is_refused(command.args(arguments).args([option, given]), &reason);
+        }
+        let tokens = format!("[tokens.a]\nfile = \"{given}\"\nscopes = [\"call\"]\n");
+        std::fs::write(&configuration, tokens).unwrap();
+        for arguments in [&["call", "process_list"][..], serve, agent] {
+            let mut command = place.command(&workspace);
+            let command = command.arg("--config").arg(&configuration);
+            place.is_refused(command.args(arguments), &reason);
+        }
+    }
+    let mut command = place.command(&workspace);
+    let hook = workspace.join("file");
+    let call = command.args(["call", "--approval-command"]).arg(hook);
+    works(call.args(["--workspace-anyway", "process_list"]));
 }
 
 #[test]

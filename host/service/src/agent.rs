@@ -67,6 +67,8 @@ pub async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    common.check_files(options.clients.private_files())?;
+    common.check_files(options.oversight.private_paths())?;
     let oversight = options.oversight.open(common)?;
     // The workspace forgets a subscriber that was dropped.
     let trail: Arc<dyn Subscriber> = Arc::new(oversight.audit.clone());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use toolhost_state::closed::contains;
+use toolhost_state::closed::{contains, leads_through};
 use toolhost_state::home;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{Durability, HostState, HostStateError};
@@ -113,6 +113,36 @@ impl Common {
         }
     }
 
+    /// Checks that none of these files is in the workspace: tokens, keys, the audit trail, the program of the approval hook. A command
+    /// that may write the directories above such a file can put another one in its place, although it cannot reach the file.
+    ///
+    /// # Errors
+    ///
+    /// If one of them is there, unless the operator wants it anyway.
+    pub fn check_files(&self, files: impl IntoIterator<Item = PathBuf>) -> anyhow::Result<()> {
+        match self.relied_upon(files)? {
+            Some(reason) if !self.workspace_anyway => bail!("{reason}; {CHOOSE}"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns the reason why the workspace should not have one of these files in it; `None` if it has none of them.
+    pub fn relied_upon(
+        &self,
+        files: impl IntoIterator<Item = PathBuf>,
+    ) -> anyhow::Result<Option<String>> {
+        let workspace = self.workspace()?;
+        let mut files = files.into_iter();
+        let found = files.find(|file| leads_through(&workspace, file));
+        Ok(found.map(|file| {
+            format!(
+                "the workspace {} contains {}, on which the host relies",
+                workspace.display(),
+                file.display()
+            )
+        }))
+    }
+
     /// Returns the reason why the workspace is no directory for work; `None` if it is one.
     pub fn unsuitable(&self, configuration: Option<&Path>) -> anyhow::Result<Option<String>> {
         let workspace = self.workspace()?;
@@ -128,7 +158,7 @@ impl Common {
         let state = self.state_dir().map(|path| ("the state directory", path));
         let code = StateDir::default_cache_path().map(|path| ("the code cache", path));
         let mut all = homes.chain(configurations).chain(state).chain(code);
-        let found = all.find(|(_, path)| contains(&workspace, path));
+        let found = all.find(|(_, path)| leads_through(&workspace, path));
         let shown = workspace.display();
         let whole = || format!("the workspace {shown} is the whole file system");
         Ok(match found {

@@ -51,6 +51,7 @@ impl Options {
     /// Checks the workspace, reads the configuration and opens the audit trail.
     pub(super) fn plan<'a>(&'a self, common: &'a Common) -> anyhow::Result<Plan<'a>> {
         common.check_workspace()?;
+        common.check_files(self.oversight.private_paths())?;
         let config = self.plugins.configuration(common)?;
         let oversight = self.oversight.open(common)?;
         let mut private = common.private_paths();

@@ -106,6 +106,7 @@ pub(super) async fn run(
     options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    common.check_files(options.clients.private_files())?;
     let mut plan = options.host.plan(common)?;
     plan.private.extend(options.clients.private_files());
     plan.private.extend(log_file());

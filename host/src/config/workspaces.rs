@@ -28,17 +28,19 @@ pub struct Workspaces {
 }
 
 impl Workspaces {
-    /// Returns the directory of workspaces, and the files of tokens and keys.
-    pub(super) fn private_paths(&self) -> Vec<PathBuf> {
-        let root = self.directories.iter();
-        let root = root.map(|directories| directories.root.clone());
+    /// Returns the directory of workspaces, if there is one.
+    pub(super) fn root(&self) -> Option<PathBuf> {
+        let directories = self.directories.as_ref();
+        directories.map(|directories| directories.root.clone())
+    }
+
+    /// Returns the files of tokens and keys.
+    pub(super) fn key_files(&self) -> Vec<PathBuf> {
         let named = self.agents.named.values().map(|address| &address.tls);
         let lookup = self.agents.lookup.iter().map(|lookup| &lookup.tls);
         let identities = named.chain(lookup).filter_map(|tls| tls.identity.as_ref());
         let keys = identities.map(|(_, key)| key.clone());
-        root.chain(keys)
-            .chain(self.token_files.iter().cloned())
-            .collect()
+        keys.chain(self.token_files.iter().cloned()).collect()
     }
 
     /// Returns the keys that name something which cannot be used now, and the problem of each.

@@ -6,6 +6,7 @@
 mod own;
 #[cfg(test)]
 mod tests;
+mod way;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -18,6 +19,7 @@ use std::time::SystemTime;
 
 use crate::real_paths::RealPaths;
 use own::Own;
+pub use way::leads_through;
 
 /// The text for a tool that names a closed path. It has the words of the note that a command gets.
 pub const REFUSAL: &str = "tools and commands may never reach this path (never)";
