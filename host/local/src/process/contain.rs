@@ -198,15 +198,15 @@ impl Contained {
         }
     }
 
-    /// Returns the live processes of the command besides the shell, at most [`MOST_SURVIVORS`].
-    pub(super) fn survivors(&self) -> Vec<Survivor> {
+    /// Returns the live processes of the command besides the shell, at most [`MOST_SURVIVORS`]; `None` if they cannot be known.
+    pub(super) fn survivors(&self) -> Option<Vec<Survivor>> {
         let members = match self {
             Self::Group(group) => group.members(),
-            Self::Supervised(supervised) => supervised.members(MOST_SURVIVORS),
+            Self::Supervised(supervised) => supervised.members(MOST_SURVIVORS)?,
             Self::Past => Vec::new(),
         };
         let members = members.into_iter().take(MOST_SURVIVORS);
-        members.map(survivors::survivor).collect()
+        Some(members.filter_map(survivors::survivor).collect())
     }
 }
 

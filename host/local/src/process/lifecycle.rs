@@ -20,9 +20,9 @@ const DRAIN_IDLE: Duration = Duration::from_millis(100);
 /// The longest time for draining in all: a grandchild that never stops writing must not hold up the reply.
 const DRAIN_MAX: Duration = Duration::from_secs(1);
 
-/// How long the processes that were signalled together with a shell may take to die after it. Until then they do not count as
-/// survivors.
-const DEATHS_MAX: Duration = Duration::from_millis(200);
+/// How long after the shell its processes may take to end. Until then they do not count as survivors: git tidies a repository for a
+/// moment after a commit, a pool of workers ends after its script, and processes that were signalled take a moment to die.
+const ENDS_MAX: Duration = Duration::from_millis(250);
 
 /// The life of a process. One task moves it along, whether or not a caller waits for the process.
 pub(super) struct Life {
@@ -58,8 +58,9 @@ impl Life {
     /// process outlives the shell; the caller then calls [`Life::outlive`].
     pub(super) async fn finish(mut self) -> Option<Self> {
         self.until_exit().await;
+        let patience = Instant::now() + ENDS_MAX;
         self.drain().await;
-        self.last_deaths().await;
+        self.last_ends(patience).await;
         self.settle();
         self.lingers().then_some(self)
     }
@@ -91,10 +92,9 @@ impl Life {
         }
     }
 
-    /// Waits a moment for the processes that were told to end together with the shell: they are dying, not surviving.
-    async fn last_deaths(&mut self) {
-        let patience = Instant::now() + DEATHS_MAX;
-        while !self.gone && self.process.was_told_to_end() && Instant::now() < patience {
+    /// Waits a moment for the processes that are about to end after the shell.
+    async fn last_ends(&mut self, patience: Instant) {
+        while !self.gone && Instant::now() < patience {
             self.step(Some(patience)).await;
         }
     }

@@ -7,12 +7,13 @@ impl Process {
     /// Returns the state and the bounded output of this moment. If the memory of the output was freed, it comes from the saved
     /// output.
     pub async fn snapshot(&self) -> Snapshot {
-        let (state, total, head, tail, freed, denials) = {
+        let (state, output_ended, total, head, tail, freed, denials) = {
             let progress = self.progress();
             let capture = &progress.capture;
             let freed = capture.retained() == 0 && capture.total() > 0;
             (
                 progress.state(),
+                progress.output_ended,
                 capture.total(),
                 capture.head(),
                 capture.tail(),
@@ -31,8 +32,16 @@ impl Process {
         }
         let survivors = match state {
             State::Lingering(_) => self.contained.survivors(),
-            _ => Vec::new(),
+            _ => None,
         };
+        let state = match state {
+            // The last one has just ended, and its end is not noted yet.
+            State::Lingering(exit) if output_ended && survivors.as_deref() == Some(&[]) => {
+                State::Exited(exit)
+            }
+            state => state,
+        };
+        let survivors = survivors.unwrap_or_default();
         Snapshot {
             state,
             total,

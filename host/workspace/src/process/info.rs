@@ -62,7 +62,7 @@ impl Info {
     Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
 )]
 pub struct Survivor {
-    /// Its process id.
+    /// Its process id, as commands of the chat see it.
     pub pid: u32,
     /// Its command line, with control characters replaced, cut at 256 bytes.
     pub command: String,

@@ -22,7 +22,7 @@ pub(super) fn is_within(pid: i32) -> bool {
 }
 
 /// Returns the number of a process in the namespace one below that of the host.
-fn number_within(pid: i32) -> Option<i32> {
+pub(super) fn number_within(pid: i32) -> Option<i32> {
     // The name of the process may not be UTF-8.
     let status = fs::read(format!("/proc/{pid}/status")).ok()?;
     let status = String::from_utf8_lossy(&status);

@@ -138,16 +138,17 @@ impl Supervised {
         self.out_of_memory.load(Ordering::Relaxed)
     }
 
-    /// Returns the processes below the supervisor except the shell, at most `most`.
-    pub(super) fn members(&self, most: usize) -> Vec<i32> {
-        let Some(supervisor) = self.supervisor().filter(|_| !self.is_gone()) else {
-            return Vec::new();
-        };
+    /// Returns the processes below the supervisor except the shell, at most `most`; `None` if the supervisor is not known.
+    pub(super) fn members(&self, most: usize) -> Option<Vec<i32>> {
+        if self.is_gone() {
+            return Some(Vec::new());
+        }
+        let supervisor = self.supervisor()?;
         let shell = self.outside(supervisor, self.shell.load(Ordering::Relaxed));
         let mut members = Tree::below(supervisor).some_members(most.saturating_add(1));
         members.retain(|pid| Some(*pid) != shell);
         members.truncate(most);
-        members
+        Some(members)
     }
 
     /// Looks at the cgroup of the command, if it has one.

@@ -12,12 +12,14 @@ use crate::process::Survivor;
 /// The longest command line that is shown, in bytes.
 const MAX_COMMAND_LINE: usize = 256;
 
-/// Returns a survivor: the process id with its command line.
-pub(super) fn survivor(pid: i32) -> Survivor {
-    Survivor {
-        pid: pid.unsigned_abs(),
+/// Returns a survivor: the process id as commands of its chat see it, and its command line. `None` if the process has ended.
+pub(super) fn survivor(pid: i32) -> Option<Survivor> {
+    let survivor = Survivor {
+        pid: proc::number_within(pid).unwrap_or(pid).unsigned_abs(),
         command: command_line(pid),
-    }
+    };
+    // Looked at last: a process that has just ended has no command line.
+    proc::is_alive(pid).then_some(survivor)
 }
 
 /// All process groups with living members, at one moment.

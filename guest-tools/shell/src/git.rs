@@ -1,0 +1,38 @@
+//! The processes in which git tidies a repository after a command, as `git commit` and `git fetch` start them.
+
+use toolhost_sdk::processes::Survivor;
+
+/// Returns whether all that outlives a command is git's own: `git maintenance run --auto` or `git gc --auto`, and their children.
+pub(crate) fn is_tidying(survivors: &[Survivor]) -> bool {
+    let is_git = |one: &Survivor| {
+        let program = one.command.split(' ').next().unwrap_or_default();
+        program.rsplit('/').next() == Some("git")
+    };
+    let is_auto = |one: &Survivor| one.command.split(' ').any(|word| word == "--auto");
+    survivors.iter().all(is_git) && survivors.iter().any(is_auto)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_git_tidies() {
+        let tidies = |commands: &[&str]| {
+            let survivors = commands.iter().map(|command| Survivor {
+                pid: 1,
+                command: (*command).to_owned(),
+            });
+            is_tidying(&survivors.collect::<Vec<_>>())
+        };
+        assert!(tidies(&["git maintenance run --auto --no-quiet --detach"]));
+        assert!(tidies(&[
+            "/usr/lib/git-core/git gc --auto --quiet",
+            "/usr/lib/git-core/git repack -d -l --cruft",
+        ]));
+        assert!(!tidies(&[]));
+        assert!(!tidies(&["git fetch origin"]));
+        assert!(!tidies(&["git gc --auto", "sleep 60"]));
+        assert!(!tidies(&["legit --auto"]));
+    }
+}
