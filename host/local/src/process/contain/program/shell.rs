@@ -20,8 +20,14 @@ use toolhost_sandbox::Recipe;
 /// The longest command that can be an argument, in bytes: Linux takes 131,072 in one, with its final NUL.
 const MOST_IN_ARGUMENT: usize = 131_071;
 
-/// The descriptor by which a shell reads a command that is too long for an argument. The shells at hand use numbers from 10
-/// on for themselves, and a command hardly ever uses this one.
+/// The words of commands that look for processes by their arguments. With the command as an argument, its own shell would be found:
+/// `pkill -f server; echo next` would end itself, and `pgrep -f server` would always succeed.
+const LOOKING: &[&[u8]] = &[
+    b"pgrep", b"pkill", b"pidof", b"pidwait", b"ps", b"psutil", b"cmdline",
+];
+
+/// The descriptor by which a shell reads a command that must not be an argument. The shells at hand use numbers from 10 on for
+/// themselves, and a command hardly ever uses this one.
 const SCRIPT: RawFd = 9;
 
 /// The exit code of a child that could not become the shell.
@@ -121,14 +127,15 @@ impl Prepared {
         let ruleset = ruleset.map(above_the_childs).transpose()?;
         let sandbox = Recipe::decode(&request.sandbox, ruleset)?;
         let command = request.command.as_bytes();
-        let (script, arguments) = if command.len() > MOST_IN_ARGUMENT {
-            let script = sys::in_memory(&[CLOSE_SCRIPT, command].concat())?;
-            let path = CString::new(format!("/dev/fd/{SCRIPT}"))?;
-            (Some(script), vec![c"sh".into(), path])
-        } else {
-            let command = request.command.clone();
-            (None, vec![c"sh".into(), c"-c".into(), command])
-        };
+        let (script, arguments) =
+            if command.len() > MOST_IN_ARGUMENT || looks_for_processes(command) {
+                let script = sys::in_memory(&[CLOSE_SCRIPT, command].concat())?;
+                let path = CString::new(format!("/dev/fd/{SCRIPT}"))?;
+                (Some(script), vec![c"sh".into(), path])
+            } else {
+                let command = request.command.clone();
+                (None, vec![c"sh".into(), c"-c".into(), command])
+            };
         Ok(Self {
             request,
             sandbox,
@@ -136,6 +143,15 @@ impl Prepared {
             script,
         })
     }
+}
+
+/// Returns whether a command may look for processes by their arguments. All other commands are arguments of their shell, as with any
+/// `sh -c`: only then does the shell name itself `sh` in its errors, and becomes its last command.
+fn looks_for_processes(command: &[u8]) -> bool {
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    command
+        .split(|byte| !is_part(byte))
+        .any(|word| LOOKING.contains(&word))
 }
 
 /// Moves a descriptor above the numbers that the child will use.
