@@ -3,6 +3,7 @@
 
 /// The cases of the plugin's own tests, through its component.
 mod cases;
+mod ordinary;
 
 use serde_json::{Value, json};
 

@@ -19,6 +19,8 @@ mod resting;
 mod server;
 /// Machines without room.
 mod shortages;
+/// Signals between the commands of a chat.
+mod signals;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
 /// Processes that commands try to trace.

@@ -135,7 +135,13 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             started_in_background(&process.id(), notes)
         }
         Ok(process) => {
-            let report = foreground::report(process.as_ref(), &command, notes, timeout, begin);
+            let report = foreground::report(
+                (processes, process.as_ref()),
+                &command,
+                notes,
+                timeout,
+                begin,
+            );
             Report {
                 wall_duration_ms: milliseconds(begin.elapsed()),
                 ..report
@@ -191,6 +197,8 @@ fn not_started(error: &Error, in_background: bool) -> Report {
 fn started_in_background(id: &str, notes: Notes) -> Report {
     Report {
         success: true,
+        // As the reference has it: the start went well.
+        exit_code: Some(0),
         background_process_id: Some(id.to_owned()),
         note: notes.join(),
         cursor: Some(0),

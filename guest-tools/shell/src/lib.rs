@@ -11,6 +11,8 @@ mod cases;
 mod duration;
 mod execute;
 mod file_dump;
+mod git;
+mod kill;
 mod notes;
 mod process_list;
 mod process_output;

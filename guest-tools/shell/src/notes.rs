@@ -1,7 +1,14 @@
 //! Notes: what a model should do next, in a sentence or two.
 
+use toolhost_sdk::processes::Info;
+
+use crate::clip;
+
 /// How many notes a reply carries. More would be noise.
 const MAX: usize = 3;
+
+/// How much of a command is in a note that names several, in bytes.
+const MAX_NAMED: usize = 60;
 
 /// How useful a note is: more than those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +95,9 @@ pub(crate) fn lingering(id: &str) -> String {
     )
 }
 
+/// Git tidies the repository after a command, in processes of its own.
+pub(crate) const GIT_TIDIES: &str = "The command has ended. Git tidies its repository in the background and ends by itself: leave it alone.";
+
 /// An `&` that was meant to be part of an address was none.
 pub(crate) fn split(rest: &str) -> String {
     format!(
@@ -126,6 +136,32 @@ pub(crate) fn killed(code: i32) -> Option<&'static str> {
 /// The last line looks like a question, and the process still runs.
 pub(crate) const PROMPT: &str = "The last line looks like a prompt, but standard input is closed, so that nobody can answer. End the \
     process, and run the command with its answers as options (such as -y) or piped in.";
+
+/// The command has asked a question and read the end of its input.
+pub(crate) const NO_INPUT: &str = "The command asked for input, and standard input is empty. Run it with its answers as options (such as -y) or \
+    piped in.";
+
+/// A `kill` did not reach a process of another command. Names the live processes of the chat, if there are some.
+pub(crate) fn of_another_command(processes: &[Info]) -> String {
+    let ids: Vec<_> = processes
+        .iter()
+        .map(|info| {
+            format!(
+                "\"{}\" ({})",
+                info.id,
+                clip(info.command.clone(), MAX_NAMED)
+            )
+        })
+        .collect();
+    let known = match ids.is_empty() {
+        true => String::new(),
+        false => format!(": {}", ids.join(", ")),
+    };
+    format!(
+        "A command can signal only the processes that it started itself. To end what an earlier command started, use \
+         process_signal with its process_id{known}."
+    )
+}
 
 /// The output is no text.
 pub(crate) const BINARY: &str =

@@ -130,7 +130,7 @@ impl Entry {
             background: info.background,
             running,
             status: state.status,
-            exit_code: (!running).then_some(state.exit_code),
+            exit_code: state.exit_code,
             signal: state.signal,
             started_at_unix: info.started_ms / 1000,
             exited_at_unix: info.exited_ms.map(|moment| moment / 1000),

@@ -117,7 +117,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Ou
                 message: Some(format!("process {id} has already ended")),
                 already_exited: Some(true),
                 status: report.status,
-                exit_code: Some(report.exit_code),
+                exit_code: report.exit_code,
                 signal: report.signal,
                 error: None,
             }

@@ -7,6 +7,9 @@ const MAX: usize = 300;
 const ENDS: [&str; 6] = ["?", ":", "]", ")", ">", "..."];
 const QUESTIONS: [&str; 5] = ["password", "passphrase", "[y/n", "(y/n", "yes/no"];
 
+/// What Python says of a script that asks.
+const PYTHON: &str = "EOFError: EOF when reading a line";
+
 /// Returns whether the text ends with a line that is not complete and looks like a question.
 pub(crate) fn is_prompt(output: &str) -> bool {
     let line = output.rsplit('\n').next().unwrap_or_default();
@@ -26,9 +29,39 @@ pub(crate) fn is_prompt(output: &str) -> bool {
         && !trimmed.starts_with('[')
 }
 
+/// Returns whether the output of a command that failed says that the command asked for input and found none.
+pub(crate) fn found_no_input(output: &str) -> bool {
+    let line = output.rsplit('\n').next().unwrap_or_default();
+    let trimmed = line.trim_end();
+    let asks = line.len() > trimmed.len() && ENDS.iter().any(|end| trimmed.ends_with(end));
+    let last = output.trim_end().rsplit('\n').next().unwrap_or_default();
+    is_prompt(output) || asks && line.len() <= MAX || last == PYTHON
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn knows_what_ended_for_want_of_input() {
+        for output in [
+            "Press ^C at any time to quit.\npackage name: (work) ",
+            "Enter file in which to save the key (/home/ada/.ssh/id_rsa): ",
+            "Continue? ",
+            "Name: Traceback (most recent call last):\n  File \"<stdin>\", line 1\nEOFError: EOF when reading a line\n",
+        ] {
+            assert!(found_no_input(output), "{output}");
+        }
+        for output in [
+            "",
+            "error: x",
+            "no: such file\n",
+            "failed (1)",
+            "EOFError: x\n",
+        ] {
+            assert!(!found_no_input(output), "{output}");
+        }
+    }
 
     #[test]
     fn knows_prompts() {

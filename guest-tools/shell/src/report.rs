@@ -6,6 +6,7 @@ use toolhost_sdk::processes::{Cause, ExitStatus, Process, Saved, Snapshot, State
 use toolhost_view::{Truncation, View, Windows};
 
 use crate::binary::Binary;
+use crate::git;
 use crate::notes::{self, Notes, Rank};
 
 /// The reply. What does not apply is left out.
@@ -16,8 +17,10 @@ pub(crate) struct Report {
     /// Standard output and standard error, in the order in which they were written.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) output: String,
-    /// The exit code; 0 while the process runs; -1 if a signal ended it, it timed out or did not start.
-    pub(crate) exit_code: i32,
+    /// The exit code; -1 if a signal ended the command, it did not start, or its timeout was over first; 0 if it was started in the
+    /// background. A look at a command that runs has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
     /// How long the call took, for a foreground command; else 0.
     pub(crate) wall_duration_ms: u64,
     /// What went wrong.
@@ -118,7 +121,7 @@ impl Report {
     /// Reports a request that failed before anything is known of a process.
     pub(crate) fn failed(error: String) -> Self {
         Self {
-            exit_code: -1,
+            exit_code: Some(-1),
             error: Some(error),
             ..Self::default()
         }
@@ -138,10 +141,8 @@ impl Report {
         };
         Self {
             success: exit.is_some_and(|exit| exit.code == Some(0)),
-            exit_code: match status {
-                Status::Running => 0,
-                _ => exit.and_then(|exit| exit.code).unwrap_or(-1),
-            },
+            exit_code: (status != Status::Running)
+                .then(|| exit.and_then(|exit| exit.code).unwrap_or(-1)),
             error,
             running: Some(status == Status::Running),
             status: Some(status),
@@ -155,7 +156,10 @@ impl Report {
     pub(crate) fn of(snapshot: &Snapshot, id: &str, notes: &mut Notes) -> Self {
         let mut report = Self::of_state(&snapshot.state);
         if report.status == Some(Status::Lingering) {
-            notes.add(Rank::Running, notes::lingering(id));
+            match git::is_tidying(&snapshot.survivors) {
+                true => notes.add(Rank::Running, notes::GIT_TIDIES),
+                false => notes.add(Rank::Running, notes::lingering(id)),
+            }
             report.background_process_id = Some(id.to_owned());
         }
         let survivors = snapshot.survivors.iter();
@@ -237,11 +241,16 @@ impl Report {
         }
     }
 
+    /// Returns whether the command ended by itself, with an exit code that tells of a failure.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.cause == Some(name_of(Cause::Itself)) && self.exit_code.is_some_and(|code| code > 0)
+    }
+
     /// Adds what there is to know about an end that the shell tells only by its exit code.
     pub(crate) fn explain(&self, notes: &mut Notes) {
         if self.cause == Some(name_of(Cause::Itself))
             && self.signal.is_none()
-            && let Some(note) = notes::killed(self.exit_code)
+            && let Some(note) = self.exit_code.and_then(notes::killed)
         {
             notes.add(Rank::Cause, note);
         }

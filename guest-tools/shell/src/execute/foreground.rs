@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use toolhost_sdk::processes::{Cause, Error, Process, State, WaitOptions, Waited, Wake};
+use toolhost_sdk::processes::{Cause, Error, Process, Processes, State, WaitOptions, Waited, Wake};
 
 use toolhost_view::CAP;
 
 use crate::background::{self, Ampersand};
+use crate::kill;
 use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
 use crate::{duration, file_dump, prompt, wait};
@@ -14,10 +15,13 @@ use crate::{duration, file_dump, prompt, wait};
 /// What is said of a process that the chat had, and has no more.
 const CHAT_ENDED: &str = "the chat was ended, and the command and its output with it";
 
+/// The most processes that a note names.
+const MOST_NAMED: u32 = 3;
+
 /// Waits for a process that was started a moment ago, and reports what came of it. Only a cancellation ends it, which is the
 /// host's to do.
 pub(crate) fn report(
-    process: &dyn Process,
+    (processes, process): (&dyn Processes, &dyn Process),
     command: &str,
     mut notes: Notes,
     timeout: Duration,
@@ -40,6 +44,14 @@ pub(crate) fn report(
     report.explain(&mut notes);
     if report.timed_out && prompt::is_prompt(&report.output) {
         notes.add(Rank::Cause, notes::PROMPT);
+    }
+    if report.has_failed() && prompt::found_no_input(&report.output) {
+        notes.add(Rank::Cause, notes::NO_INPUT);
+    }
+    if kill::was_refused(command, &report.output) {
+        let live = processes.list(true, MOST_NAMED);
+        let live = live.map(|(live, _)| live).unwrap_or_default();
+        notes.add(Rank::Cause, notes::of_another_command(&live));
     }
     if report.status == Some(Status::Lingering)
         && matches!(
@@ -67,11 +79,11 @@ fn still_running(
     notes: &mut Notes,
 ) {
     // All but one of these are failures.
-    report.exit_code = -1;
+    report.exit_code = Some(-1);
     match waited.map(|waited| waited.wake) {
         Ok(Wake::Clamped) => {
             // From here on the command is like one that was started in the background.
-            (report.success, report.exit_code) = (true, 0);
+            (report.success, report.exit_code) = (true, Some(0));
             notes.add(Rank::Running, notes::clamped(id));
         }
         Err(error) if begin.elapsed() < timeout => {
@@ -108,7 +120,7 @@ fn cancelled(report: &mut Report, state: &State, id: &str, elapsed: Duration) {
             "but the command could not be killed and still runs".to_owned()
         }
     };
-    (report.success, report.exit_code) = (false, -1);
+    (report.success, report.exit_code) = (false, Some(-1));
     report.error = Some(format!(
         "the call was cancelled, {how} after {}",
         duration::format(duration::rounded(elapsed))
@@ -123,7 +135,7 @@ fn without_output(
     (timeout, begin): (Duration, Instant),
 ) -> Report {
     let mut report = Report {
-        exit_code: -1,
+        exit_code: Some(-1),
         ..Report::default()
     };
     let mut reason = error;

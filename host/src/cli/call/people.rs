@@ -63,7 +63,7 @@ pub(super) fn lines(outcome: &Outcome, streamed: Streamed) -> anyhow::Result<Vec
     }
     lines.push(head(outcome, &fields));
     lines.extend(survivors(&fields));
-    let is_command = fields.contains_key("exit_code");
+    let is_command = fields.contains_key("exit_code") || fields.contains_key("status");
     fields.retain(|name, value| {
         let name = name.as_str();
         let is_usual = || USUAL.contains(&(name, &value.to_string()));

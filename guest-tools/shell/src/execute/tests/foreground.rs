@@ -230,7 +230,7 @@ fn says_that_a_cancelled_call_started_nothing() {
     assert!(report.cancelled, "{report:?}");
     assert_eq!(
         (report.exit_code, report.status),
-        (-1, Some(Status::FailedToStart))
+        (Some(-1), Some(Status::FailedToStart))
     );
 }
 
@@ -264,7 +264,7 @@ fn names_what_outlives_the_command() {
     let report = run_command(&one(FakeProcess::new("p1").lingers(3, &[])), "a & exit 3");
     assert_eq!(
         (report.success, report.exit_code, report.status),
-        (false, 3, Some(Status::Lingering))
+        (false, Some(3), Some(Status::Lingering))
     );
 }
 
@@ -331,7 +331,7 @@ fn reports_output_that_cannot_be_read() {
     let report = run_command(&one(process), "a");
     assert_eq!(
         (report.success, report.exit_code, report.status),
-        (false, 3, Some(Status::Exited))
+        (false, Some(3), Some(Status::Exited))
     );
     let expected = "get process output: agent disconnected; use process_output with ID p1 to retry";
     assert_eq!(report.error.as_deref(), Some(expected));
