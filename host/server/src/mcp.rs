@@ -10,6 +10,7 @@ mod connection;
 mod errors;
 mod handler;
 mod http;
+mod ids;
 mod keepalive;
 mod lines;
 mod message;

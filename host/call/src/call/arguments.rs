@@ -33,7 +33,7 @@ pub enum InvalidArguments {
 }
 
 impl Arguments {
-    /// Checks the text of one JSON object.
+    /// Checks the text of one JSON object, or of a JSON text that has one in it.
     ///
     /// # Errors
     ///
@@ -50,6 +50,10 @@ impl Arguments {
             .map_err(not_json)?;
         deserializer.end().map_err(not_json)?;
         let kind = match &value {
+            // Some providers send the arguments as the text of an object, and clients pass them on.
+            Value::String(inner) if inner.trim_start().starts_with('{') => {
+                return Self::parse(inner);
+            }
             Value::Object(_) => {
                 let text = value.to_string();
                 // `1e18` has four bytes, and nineteen digits.
@@ -174,10 +178,23 @@ impl<'de> Visitor<'de> for Strict {
                     "the key {key:?} occurs twice"
                 )));
             }
-            values.insert(key, access.next_value_seed(deeper)?);
+            let value = access.next_value_seed(deeper);
+            let value = value.map_err(|error| match is_of_surrogates(&error) {
+                true => A::Error::custom(format_args!(
+                    "{key:?} has half of a surrogate pair, such as \\ud83d without the other half, which is no character: send the \
+                     whole character"
+                )),
+                false => error,
+            })?;
+            values.insert(key, value);
         }
         Ok(values.into())
     }
+}
+
+/// Returns whether `serde_json` found half of a surrogate pair, which is no character.
+fn is_of_surrogates(error: &impl fmt::Display) -> bool {
+    error.to_string().contains("hex escape")
 }
 
 #[cfg(test)]
@@ -237,6 +254,32 @@ mod tests {
             of("18446744073709551615").digest(),
             of("18446744073709551614").digest()
         );
+    }
+
+    #[test]
+    fn an_object_in_a_text_is_that_object() {
+        let object = Arguments::parse(r#"{"command":"echo \"hi\""}"#).unwrap();
+        let text = serde_json::to_string(object.as_str()).unwrap();
+        assert_eq!(Arguments::parse(&text), Ok(object));
+        let error = |text: &str| Arguments::parse(text).unwrap_err().to_string();
+        assert!(error(r#""{\"a\":tru}""#).contains("expected ident at line 1 column 9"));
+        let array = "the arguments must be a JSON object, not a string";
+        assert_eq!(error(r#""[]""#), array);
+    }
+
+    #[test]
+    fn half_a_surrogate_pair_is_named() {
+        for text in [
+            r#"{"path":"x","content":"\ud83d"}"#,
+            r#"{"path":"x","content":["a","\ude00 \ud83d\u0041"]}"#,
+        ] {
+            let error = Arguments::parse(text).unwrap_err().to_string();
+            assert!(
+                error.contains(r#""content" has half of a surrogate pair"#),
+                "{error}"
+            );
+        }
+        assert!(Arguments::parse(r#"{"a":"\ud83d\ude00"}"#).is_ok());
     }
 
     #[test]

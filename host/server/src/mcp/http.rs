@@ -16,7 +16,6 @@ use rmcp::model::ErrorCode;
 use rmcp::transport::streamable_http_server::{
     SessionId, StreamableHttpServerConfig, StreamableHttpService,
 };
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -24,7 +23,7 @@ use super::connection::{Connection, SESSION};
 use super::handler::Handler;
 use super::message::{Message, Written};
 use super::sessions::{Manager, NoSession, Sessions};
-use super::{McpOptions, errors, keepalive};
+use super::{McpOptions, errors, ids, keepalive};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Tokens};
 use toolhost_http::body;
@@ -133,9 +132,32 @@ impl Mcp {
         parts.extensions.insert(connection);
         let is_post = parts.method == Method::POST;
         let id = parts.headers.get(SESSION).map(HeaderValue::as_bytes);
-        let id = id.map(|id| SessionId::from(String::from_utf8_lossy(id)));
+        let mut id = id.map(|id| SessionId::from(String::from_utf8_lossy(id)));
         // A server that another program runs has not done this yet.
         mcp.take_over().await;
+        let mut sent = Bytes::new();
+        if is_post {
+            let request = Request::from_parts(parts.clone(), body);
+            let read = body::read(request, super::lines::MAX_LINE).await?;
+            let (body, held) = read.into_parts();
+            sent = body.into();
+            // The body counts until the request has its reply, even if the client no longer waits.
+            parts.extensions.insert(Arc::new(held));
+        }
+        // A batch is an array, which is refused here because a message is an object.
+        let message = match is_post.then(|| Message::read(&sent)).transpose() {
+            Ok(message) => message,
+            Err(error) => return Ok(broken(&sent, error.is_data(), &error)),
+        };
+        let begins = message.as_ref().is_some_and(Message::is_initialize);
+        if let Some(message) = message.as_ref().filter(|_| begins) {
+            if message.parse().is_err() {
+                return Ok(broken(&sent, true, &message.fault()));
+            }
+            // A client that begins anew may still send the id of a session that has ended.
+            parts.headers.remove(SESSION);
+            id = None;
+        }
         if let Some(id) = &id {
             // A session of another token is answered as if it did not exist. The same reply tells a client that its own session
             // has ended.
@@ -166,41 +188,32 @@ impl Mcp {
             revived.await.map_err(|_| gone())?;
             parts.extensions.insert(session);
         }
-        let (mut bytes, mut may_take_long) = (Bytes::new(), false);
+        let may_take_long = is_post && id.is_none() && !begins;
         let mut manager = Manager::of(&mcp.sessions);
-        if is_post {
-            let request = Request::from_parts(parts.clone(), body);
-            let read = body::read(request, super::lines::MAX_LINE).await?;
-            let (body, held) = read.into_parts();
-            bytes = body.into();
-            // A batch is an array, which is refused here because a message is an object.
-            let message = match Message::read(&bytes) {
-                Ok(message) => message,
-                Err(error) => return Ok(broken(error.is_data(), &error)),
-            };
-            let begins = id.is_none() && message.is_initialize();
-            may_take_long = id.is_none() && !begins;
-            if begins {
-                if bytes.len() > MAX_INITIALIZE {
-                    let detail = format!(
-                        "the message that begins a session has {} bytes, and may have {MAX_INITIALIZE}",
-                        bytes.len()
-                    );
-                    return Err(Problem::new(Kind::TOO_LARGE, detail));
-                }
-                let session;
-                (session, manager) = match mcp.sessions.prepare(&principal, named) {
-                    Ok(prepared) => prepared,
-                    Err(error) => return Ok(no_session(&error)),
-                };
-                parts.extensions.insert(session);
+        if begins {
+            if sent.len() > MAX_INITIALIZE {
+                let detail = format!(
+                    "the message that begins a session has {} bytes, and may have {MAX_INITIALIZE}",
+                    sent.len()
+                );
+                return Err(Problem::new(Kind::TOO_LARGE, detail));
             }
+            let session;
+            (session, manager) = match mcp.sessions.prepare(&principal, named) {
+                Ok(prepared) => prepared,
+                Err(error) => return Ok(no_session(&error)),
+            };
+            parts.extensions.insert(session);
+        }
+        let mut bytes = sent.clone();
+        if let Some(message) = &message {
             if let Some(text) = message.arguments() {
-                let written = Written(bytes.slice_ref(text.as_bytes()));
+                let written = Written(sent.slice_ref(text.as_bytes()));
                 parts.extensions.insert(written);
             }
-            // The body counts until the request has its reply, even if the client no longer waits.
-            parts.extensions.insert(Arc::new(held));
+            if let Some(usual) = message.without_odd_arguments() {
+                bytes = usual.into();
+            }
         }
         let is_json = parts.headers.get(CONTENT_TYPE).is_some_and(|kind| {
             let kind = kind.as_bytes().to_ascii_lowercase();
@@ -215,9 +228,12 @@ impl Mcp {
             true => keepalive::in_time(handling).await,
             false => handling.await.map(Body::new),
         };
-        if is_post && is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+        if let Some(message) = message
+            && is_json
+            && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE
+        {
             // The client sent JSON, so the reply says that the JSON is no message.
-            return Ok(broken(true, &"it has other members"));
+            return Ok(broken(&sent, true, &message.fault()));
         }
         Ok(response.map(|body| Body::new(Holding::new(Body::new(body), reply))))
     }
@@ -237,12 +253,12 @@ fn no_session(error: &NoSession) -> Response {
 }
 
 /// Returns the reply to a body that is no message, although it may be JSON.
-fn broken(is_json: bool, error: &impl Display) -> Response {
+fn broken(body: &[u8], is_json: bool, error: &impl Display) -> Response {
     let (code, form) = match is_json {
         true => (ErrorCode::INVALID_REQUEST, "one message of JSON-RPC 2.0"),
         false => (ErrorCode::PARSE_ERROR, "valid JSON"),
     };
     let text = format!("the body is not {form}: {error}");
-    let body = errors::response(&Value::Null, code, &text);
+    let body = errors::response(&ids::of(body), code, &text);
     (StatusCode::BAD_REQUEST, axum::Json(body)).into_response()
 }

@@ -23,6 +23,7 @@ use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::errors;
+use super::ids::{self, IdSearch};
 use super::message::Message;
 use super::requests::Requests;
 use crate::ENVELOPE;
@@ -75,13 +76,16 @@ pub(super) fn lines(
     let replies = sink::unfold(
         state,
         async |(output, requests), message: ServerJsonRpcMessage| {
+            let answered = match &message {
+                JsonRpcMessage::Response(response) => Some(&response.id),
+                JsonRpcMessage::Error(error) => error.id.as_ref(),
+                _ => None,
+            };
+            // A client may use the id again as soon as it has the reply.
+            let reply = answered.and_then(|id| requests.reply(id));
             // If writing fails, `lost` ends the connection.
             _ = output.line(&message).await;
-            match &message {
-                JsonRpcMessage::Response(response) => requests.remove(&response.id),
-                JsonRpcMessage::Error(error) => _ = error.id.as_ref().map(|id| requests.remove(id)),
-                _ => {}
-            }
+            drop(reply);
             Ok((output, requests))
         },
     );
@@ -98,11 +102,11 @@ async fn read(
     let (mut line, mut opened) = (Vec::new(), false);
     loop {
         let parsed = match next(&mut reader, &mut line).await {
-            Ok(Some(true)) => parse(&line, &ends.requests),
-            Ok(Some(false)) => {
-                let text = format!("a line has at most {MAX_LINE} bytes");
+            Ok(Some(Line::Whole)) => parse(&line, &ends.requests),
+            Ok(Some(Line::TooLong { bytes, id })) => {
+                let text = format!("the message has {bytes} bytes, and may have {MAX_LINE}");
                 let code = ErrorCode::INVALID_REQUEST;
-                Err(errors::response(&Value::Null, code, &text))
+                Err(errors::response(&id, code, &text))
             }
             Ok(None) => break,
             Err(error) => {
@@ -150,24 +154,39 @@ fn is_opening(message: &ClientJsonRpcMessage) -> bool {
     }
 }
 
-/// Reads the next line. Returns whether it was short enough to be kept, or `None` if the input has ended.
+/// A line that was read.
+enum Line {
+    /// It was short enough to be kept.
+    Whole,
+    /// It was not kept. The client waits for a reply to its id.
+    TooLong { bytes: usize, id: Value },
+}
+
+/// Reads the next line. Returns `None` if the input has ended.
 async fn next(
     reader: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
-) -> io::Result<Option<bool>> {
-    let mut is_kept = true;
+) -> io::Result<Option<Line>> {
+    let (mut bytes, mut id) = (0, None::<IdSearch>);
     loop {
         line.clear();
         // One more byte ends the line.
         let mut most = reader.take(MAX_LINE as u64 + 1);
         let read = most.read_until(b'\n', line).await?;
-        if line.ends_with(b"\n") {
-            return Ok(Some(is_kept));
+        let is_last = line.ends_with(b"\n");
+        bytes += read - usize::from(is_last);
+        if is_last && id.is_none() {
+            return Ok(Some(Line::Whole));
         }
-        if read <= MAX_LINE {
+        if !is_last && read <= MAX_LINE {
             return Ok(None);
         }
-        is_kept = false;
+        let search = id.get_or_insert_default();
+        search.read(line);
+        if is_last {
+            let id = id.unwrap_or_default().id();
+            return Ok(Some(Line::TooLong { bytes, id }));
+        }
     }
 }
 
@@ -182,13 +201,13 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
     let error = match Message::read(line) {
         Ok(message) => match message.parse() {
             Ok(message) => return register(requests, message),
-            Err(_) => NO_MESSAGE.to_owned(),
+            Err(_) => format!("{NO_MESSAGE}: {}", message.fault()),
         },
         Err(error) => format!("{NO_MESSAGE}: {error}"),
     };
     let value: Value = serde_json::from_slice(line).map_err(|error| {
         let text = format!("a line is not valid JSON: {error}");
-        errors::response(&Value::Null, ErrorCode::PARSE_ERROR, &text)
+        errors::response(&ids::of(line), ErrorCode::PARSE_ERROR, &text)
     })?;
     let has = |key| value.get(key).is_some();
     let is_notification = !has("id") && value.get("method").is_some_and(Value::is_string);
@@ -196,9 +215,11 @@ fn parse(line: &[u8], requests: &Requests) -> Result<Option<ClientJsonRpcMessage
         // Notifications and responses get no reply.
         return Ok(None);
     }
-    let id = value.get("id").filter(|id| id.is_string() || id.is_i64());
-    let id = id.unwrap_or(&Value::Null);
-    Err(errors::response(id, ErrorCode::INVALID_REQUEST, &error))
+    Err(errors::response(
+        &ids::of(line),
+        ErrorCode::INVALID_REQUEST,
+        &error,
+    ))
 }
 
 /// Registers the request of a message, or returns the reply that refuses it.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use axum::body::Bytes;
 use axum::http::request::Parts;
-use rmcp::model::{ClientJsonRpcMessage, Extensions};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, Extensions, JsonRpcMessage};
 use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -38,22 +38,85 @@ impl<'a> Message<'a> {
         method.is_some_and(|method| method.is_ok_and(|method| method == "initialize"))
     }
 
-    /// Returns the text of the arguments, as a slice of the message. `None` if there is no object of arguments: some clients
-    /// send null.
+    /// Returns the text of the arguments, as a slice of the message, whatever they are. `None` if there are none: some clients send null.
     pub(super) fn arguments(&self) -> Option<&'a str> {
         let arguments = self.params.get("arguments");
-        arguments.filter(|text| text.starts_with('{'))
+        arguments.filter(|text| *text != "null")
+    }
+
+    /// Returns the message without its arguments, if these are no object, which `rmcp` would not take.
+    pub(super) fn without_odd_arguments(&self) -> Option<Vec<u8>> {
+        self.arguments().filter(|text| !text.starts_with('{'))?;
+        let message = self.members().ok()?;
+        serde_json::to_vec(&message).ok()
+    }
+
+    /// Returns what is wrong with a message that `rmcp` does not take: the first member that is not as it must be.
+    pub(super) fn fault(&self) -> String {
+        let of = |members: &Members<'a>, key: &str| {
+            let text = members.get(key);
+            text.and_then(|text| serde_json::from_str::<Value>(text).ok())
+        };
+        let (members, params) = (&self.members, &self.params);
+        if of(members, "jsonrpc") != Some("2.0".into()) {
+            return r#""jsonrpc" must be "2.0""#.to_owned();
+        }
+        if of(members, "id").is_some_and(|id| !id.is_string() && !id.is_i64()) {
+            return r#""id" must be a text, or a whole number below 2^63"#.to_owned();
+        }
+        let Some(method) =
+            of(members, "method").and_then(|method| Some(method.as_str()?.to_owned()))
+        else {
+            return r#""method" must be a text"#.to_owned();
+        };
+        if of(members, "params").is_some_and(|params| !params.is_object()) {
+            return r#""params" must be an object"#.to_owned();
+        }
+        let texts: &[&str] = match method.as_str() {
+            "initialize" => &["protocolVersion"],
+            "tools/call" => &["name"],
+            "resources/read" | "resources/subscribe" | "resources/unsubscribe" => &["uri"],
+            _ => &[],
+        };
+        let objects: &[&str] = match method.as_str() {
+            "initialize" => &["capabilities", "clientInfo"],
+            _ => &[],
+        };
+        let no_text = |key: &&&str| !of(params, key).is_some_and(|value| value.is_string());
+        let no_object = |key: &&&str| !of(params, key).is_some_and(|value| value.is_object());
+        if let Some(key) = texts.iter().find(no_text) {
+            return format!(r#""params.{key}" must be a text"#);
+        }
+        if let Some(key) = objects.iter().find(no_object) {
+            return format!(r#""params.{key}" must be an object"#);
+        }
+        format!(r#""params" are not those of {}"#, cut(&method))
+    }
+
+    /// Parses the members without the arguments.
+    fn members(&self) -> Result<Map<String, Value>, serde_json::Error> {
+        let mut members = self.members.parse("params")?;
+        let params = self.params.parse("arguments")?;
+        members.insert("params".to_owned(), params.into());
+        Ok(members)
     }
 
     /// Parses the message for `rmcp`. The arguments are not parsed, but carried as [`Written`].
     pub(super) fn parse(&self) -> Result<ClientJsonRpcMessage, serde_json::Error> {
         let Some(arguments) = self.arguments() else {
-            return serde_json::from_value(self.members.parse("")?.into());
+            let message = serde_json::from_value(self.members.parse("")?.into())?;
+            // `rmcp` takes a handshake with other parameters for a request of another kind.
+            return match &message {
+                JsonRpcMessage::Request(request)
+                    if self.is_initialize()
+                        && !matches!(request.request, ClientRequest::InitializeRequest(_)) =>
+                {
+                    Err(serde_json::Error::custom(self.fault()))
+                }
+                _ => Ok(message),
+            };
         };
-        let mut members = self.members.parse("params")?;
-        let params = self.params.parse("arguments")?;
-        members.insert("params".to_owned(), params.into());
-        let mut message: ClientJsonRpcMessage = serde_json::from_value(members.into())?;
+        let mut message: ClientJsonRpcMessage = serde_json::from_value(self.members()?.into())?;
         message.insert_extension(Written(Bytes::copy_from_slice(arguments.as_bytes())));
         Ok(message)
     }
@@ -127,7 +190,7 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use rmcp::model::{ClientRequest, GetExtensions};
+    use rmcp::model::GetExtensions;
 
     use super::*;
 
