@@ -3,7 +3,7 @@
 use std::task::Poll;
 
 use super::*;
-use crate::harness::file;
+use crate::harness::{Server, file};
 use toolhost_core::PluginSet;
 use toolhost_needs::needs;
 use toolhost_sandbox::Policy;
@@ -40,7 +40,30 @@ async fn what_is_not_loaded_yet_is_listed() {
     is(&setup.host, "first", PluginState::Loading);
     is(&setup.host, "second", PluginState::Loading);
     assert_eq!(state(&setup.host, "second").error, None);
+    // Meanwhile calls of their tools are for later, and the server is not ready.
+    let server = Server::start(setup.host.clone()).await;
+    let call = async || server.put("chat", "1", json!({ "tool": "first__t" })).await;
+    let ready = async || {
+        let request = server.request(reqwest::Method::GET, "/readyz");
+        let response = request.send().await.unwrap();
+        let after = response.headers().get("retry-after").is_some();
+        (response.status().as_u16(), after)
+    };
+    let (status, refused) = call().await;
+    assert_eq!(
+        (status, &refused["code"]),
+        (503, &json!("loading")),
+        "{refused}"
+    );
+    assert_eq!(ready().await, (503, true));
     applying.await;
+    assert_eq!(ready().await, (200, false));
+    let (status, outcome) = call().await;
+    assert_eq!(
+        (status, &outcome["is_error"]),
+        (200, &json!(false)),
+        "{outcome}"
+    );
     is(&setup.host, "first", PluginState::Active);
     is(&setup.host, "second", PluginState::Active);
 }

@@ -107,7 +107,7 @@ pub fn router(offer: Offer, access: Access) -> Router {
     let edge = Edge::new(access, limits);
     let metrics = offer.oversight.metrics.clone();
     let workspace = Arc::clone(&offer.workspace);
-    let (open, _) = edge.health(workspace, CancellationToken::new());
+    let (open, _) = edge.health(workspace, CancellationToken::new(), None);
     let unknown = Router::new().fallback(problem::no_route);
     let routes = open
         .method_not_allowed_fallback(problem::no_method)

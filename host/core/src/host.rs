@@ -119,6 +119,13 @@ impl Host {
         table.plugins.iter().map(Listed::now).collect()
     }
 
+    /// Returns whether a plugin is being loaded for the first time, so that some tools are not there yet.
+    pub fn is_loading(&self) -> bool {
+        let table = self.inner.plugins.table();
+        let mut plugins = table.plugins.iter();
+        plugins.any(|plugin| plugin.now().state == PluginState::Loading)
+    }
+
     /// Applies a configuration: loads plugins that are new or have changed, removes those that it no longer names, and leaves
     /// the others alone. A plugin that does not load is logged and listed. Its former version stays, unless its options have
     /// changed.
@@ -202,9 +209,12 @@ impl Host {
         let admit = |permission| {
             let table = self.inner.plugins.table();
             let route = table.route(&request.tool).map(Arc::clone);
-            let route = route.ok_or_else(|| CallError::UnknownTool {
-                name: request.tool.clone(),
-                known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
+            let route = route.ok_or_else(|| match self.is_loading() {
+                true => Refused::Loading(request.tool.clone()).into(),
+                false => CallError::UnknownTool {
+                    name: request.tool.clone(),
+                    known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
+                },
             })?;
             let place = self.inner.workspaces.place(&request.chat)?;
             Ok(self.admit(route, place, &request, permission)?)

@@ -1,6 +1,7 @@
 //! The edge of a server: the checks that requests pass on their way to its routes, in the same order for every server.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Router;
 use axum::extract::{Request, State};
@@ -12,7 +13,7 @@ use utoipa::openapi::OpenApi;
 
 use super::access::{self, Access, Principal};
 use super::console;
-use super::health::{self, Watched};
+use super::health::{self, Loading, Watched};
 use super::limits::Limits;
 use super::problem::{self, Problem};
 use super::{headers, trace};
@@ -34,17 +35,20 @@ impl Edge {
     }
 
     /// Returns the routes `/healthz` and `/readyz`, which need no token, and their description. The server is not ready once
-    /// `stopping` is cancelled.
+    /// `stopping` is cancelled, and while it is `loading` for a minute from now on.
     pub fn health(
         &self,
         workspace: Arc<dyn Workspace>,
         stopping: CancellationToken,
+        loading: Option<Arc<dyn Loading>>,
     ) -> (Router, OpenApi) {
         let access = Arc::clone(&self.access);
         let watched = Watched {
             access,
             workspace,
             stopping,
+            loading,
+            started: Instant::now(),
         };
         health::routes().with_state(watched).split_for_parts()
     }

@@ -1,7 +1,9 @@
 //! `GET /healthz` and `/readyz`: whether the server is up, and whether it takes calls; and for clients with a token how it runs
 //! commands.
 
+use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
@@ -12,7 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::access::{Access, Scope};
-use super::problem::Problem;
+use super::problem::{Kind, Problem};
 use tokio_util::sync::CancellationToken;
 use toolhost_call::call::Refused;
 use toolhost_workspace::Workspace;
@@ -27,7 +29,21 @@ pub(super) struct Watched {
     pub(super) workspace: Arc<dyn Workspace>,
     /// Whether the server shuts down.
     pub(super) stopping: CancellationToken,
+    /// Whether tools are missing that will be there soon; `None` for a server without plugins.
+    pub(super) loading: Option<Arc<dyn Loading>>,
+    /// When the server was started.
+    pub(super) started: Instant,
 }
+
+/// The parts of a server that are loaded after its start.
+pub trait Loading: Debug + Send + Sync {
+    /// Returns whether some are being loaded for the first time.
+    fn is_loading(&self) -> bool;
+}
+
+/// How long after its start a server that still loads plugins is not ready. A plugin that takes longer does not keep clients from all
+/// others.
+const LOADING_MAX: Duration = Duration::from_mins(1);
 
 /// Returns the routes `/healthz` and `/readyz`, which need no token.
 pub(super) fn routes() -> OpenApiRouter<Watched> {
@@ -152,15 +168,21 @@ enum ReadyStatus {
 
 /// Tells whether the server takes calls
 ///
-/// Open to every client. While the server shuts down it lets calls end and takes no new ones.
+/// Open to every client. A server that has just started is ready once its plugins are loaded, and after a minute in any case. While
+/// the server shuts down it lets calls end and takes no new ones.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
     responses((status = 200, description = "The server takes calls.", body = Ready)),
-    extensions(("x-problems" = json!(["shutting_down"]))),
+    extensions(("x-problems" = json!(["loading", "shutting_down"]))),
 )]
 async fn readyz(State(state): State<Watched>) -> Result<Json<Ready>, Problem> {
     if state.stopping.is_cancelled() {
         return Err(Refused::Closed.into());
+    }
+    let is_loading = state.loading.is_some_and(|loading| loading.is_loading());
+    if is_loading && state.started.elapsed() < LOADING_MAX {
+        let problem = Problem::new(Kind::LOADING, "plugins are still being loaded");
+        return Err(problem.retry_after(1));
     }
     Ok(Json(Ready {
         status: ReadyStatus::Ready,

@@ -29,5 +29,6 @@ pub mod tunnel;
 
 pub use connections::serve;
 pub use edge::{Edge, Reword};
+pub use health::Loading;
 pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
 pub use tls::{Tls, TlsError};

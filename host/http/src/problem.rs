@@ -192,7 +192,7 @@ impl From<CallError> for Problem {
         match error {
             // The error also knows the names of other tools. They are left out, because not every client may see them.
             CallError::UnknownTool { name, .. } => {
-                Self::new(Kind::UNKNOWN_TOOL, format!("there is no tool {name:?}"))
+                Self::new(Kind::NOT_FOUND, format!("there is no tool {name:?}"))
             }
             CallError::Refused(refused) => refused.into(),
             CallError::Workspace(error) => error.into(),
@@ -208,6 +208,7 @@ impl From<Refused> for Problem {
             Refused::Gone => Kind::GONE,
             Refused::Busy(_) => Kind::BUSY,
             Refused::Quarantined { .. } => Kind::QUARANTINED,
+            Refused::Loading(_) => Kind::LOADING,
             Refused::Unrecorded(_) => Kind::UNRECORDED,
             Refused::Closed => Kind::SHUTTING_DOWN,
         };

@@ -21,9 +21,10 @@ use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
 use axum::{Extension, Router};
 use toolhost_call::call::MAX_ARGUMENTS;
+use toolhost_core::Host;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
-use toolhost_http::{Edge, Listeners, Reword, problem};
+use toolhost_http::{Edge, Listeners, Loading, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
@@ -44,7 +45,9 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let metrics = host.metrics().clone();
     let tokens = access.tokens.clone();
     let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
-    let (mut open, mut described) = edge.health(Arc::clone(host.workspace()), host.draining());
+    let loading = Arc::new(Plugins(host.clone()));
+    let (mut open, mut described) =
+        edge.health(Arc::clone(host.workspace()), host.draining(), Some(loading));
     match edge.console() {
         Some((logins, more)) => {
             open = open.merge(logins).merge(toolhost_console::routes());
@@ -85,6 +88,16 @@ pub async fn serve(
     };
     let live = toolhost_http::serve(listeners, routes, parts.host.metrics(), ending).await?;
     Ok(live.unwrap_or_default())
+}
+
+/// The plugins of a host.
+#[derive(Debug)]
+struct Plugins(Host);
+
+impl Loading for Plugins {
+    fn is_loading(&self) -> bool {
+        self.0.is_loading()
+    }
 }
 
 /// Returns whether a request only ends or cancels something.

@@ -67,6 +67,9 @@ pub enum Refused {
         /// When to try again.
         again_in: Duration,
     },
+    /// There is no such tool yet: plugins are still being loaded. Nothing ran.
+    #[error("there is no tool {0:?} yet: plugins are still being loaded; try again in a moment")]
+    Loading(String),
     /// The call cannot be recorded, and must not run without that. Nothing ran.
     #[error(
         "the call was not started, because it cannot be recorded ({0}); repeat it once that is repaired"
@@ -86,7 +89,7 @@ impl Refused {
     /// Returns after how many seconds it is worth trying again, if it is.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::Busy(_) | Self::Unrecorded(_) => Some(1),
+            Self::Busy(_) | Self::Loading(_) | Self::Unrecorded(_) => Some(1),
             Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
             Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
         }

@@ -56,8 +56,6 @@ kinds! {
         "a request with the cookie of the console needs the header `Toolhost-Console: 1`";
     NOT_FOUND = 404, "not_found", "There is nothing at this address",
         "there is nothing at /v1/nothing";
-    UNKNOWN_TOOL = 404, "unknown_tool", "There is no such tool",
-        "there is no tool \"exec\"; the tools are execute, read_file";
     UNKNOWN_CALL = 404, "unknown_call", "There is no such call",
         "there is no call \"call_7Qx\" in this chat";
     UNKNOWN_PROCESS = 404, "unknown_process", "There is no such process",
@@ -112,6 +110,8 @@ kinds! {
         "plugin weather is quarantined for another 30 s, because it trapped 3 times in a row; other tools can be used";
     SHUTTING_DOWN = 503, "shutting_down", "The server is shutting down",
         "the host is shutting down";
+    LOADING = 503, "loading", "Plugins are still being loaded",
+        "there is no tool \"weather\" yet: plugins are still being loaded; try again in a moment";
     UNRECORDED = 503, "unrecorded", "The call cannot be recorded",
         "the call was not started, because it cannot be recorded (the disk of /var/lib/toolhost/store.db is full: free some space there); repeat it once that is repaired";
     HOST_UNREACHABLE = 503, "host_unreachable", "The host that has the workspace of the chat cannot be reached",

@@ -44,7 +44,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResponse, ErrorData> {
     let tool = params.name.into_owned();
     if !caller.principal.may_use(&tool) {
-        return Err(errors::unknown_tool(host, &caller.principal, &tool));
+        return Ok(errors::unknown_tool(host, &caller.principal, &tool).into());
     }
     let named = caller::call_id(&context.meta)?;
     if named.is_some() && caller.reach.is_some() {
@@ -159,7 +159,7 @@ fn ended(
     let result: CallToolResult = match outcome {
         Ok(outcome) => reply::result(&caller.chat, &outcome, caller.structured),
         Err(CallError::UnknownTool { name, .. }) => {
-            return Err(errors::unknown_tool(host, &caller.principal, &name));
+            errors::unknown_tool(host, &caller.principal, &name)
         }
         Err(CallError::Refused(refused)) => errors::of_ledger(&refused)?,
         Err(CallError::Workspace(error)) => errors::of_chat(error)?,

@@ -5,7 +5,7 @@
 use std::fmt::Display;
 
 use rmcp::ErrorData;
-use rmcp::model::ErrorCode;
+use rmcp::model::{CallToolResult, ErrorCode};
 use serde_json::{Value, json};
 
 use super::reply;
@@ -31,9 +31,10 @@ pub(super) fn internal(message: impl Display) -> ErrorData {
     error(ErrorCode::INTERNAL_ERROR, "internal", message)
 }
 
-/// Returns the error for a tool that does not exist or that the token may not use. The client cannot tell the two apart.
-pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> ErrorData {
-    refused("unknown_tool", unknown::tool(host, principal, name))
+/// Returns the result for a tool that does not exist or that the token may not use. The client cannot tell the two apart. It is no error
+/// of the protocol: the model made the name up, and reads here which tools there are.
+pub(super) fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> CallToolResult {
+    reply::refusal("unknown_tool", None, unknown::tool(host, principal, name))
 }
 
 /// Returns the error for a task that does not exist or that the token may not see.
@@ -64,12 +65,13 @@ pub(super) fn not_now(refused: &Refused) -> ErrorData {
 }
 
 /// Converts a refusal of the ledger: to a result for the model where a retry may work, or else to an error.
-pub(super) fn of_ledger(refused: &Refused) -> Result<rmcp::model::CallToolResult, ErrorData> {
+pub(super) fn of_ledger(refused: &Refused) -> Result<CallToolResult, ErrorData> {
     let word = word(refused);
     match refused {
-        Refused::Busy(_) | Refused::Quarantined { .. } | Refused::Unrecorded(_) => {
-            Ok(reply::refusal(word, refused.retry_after(), refused))
-        }
+        Refused::Busy(_)
+        | Refused::Loading(_)
+        | Refused::Quarantined { .. }
+        | Refused::Unrecorded(_) => Ok(reply::refusal(word, refused.retry_after(), refused)),
         Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused)),
         _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused)),
     }
@@ -82,7 +84,7 @@ pub(super) fn without_workspace(reason: WorkspaceError) -> ErrorData {
 }
 
 /// Converts the reason why a chat has no workspace: to a result for the model where a retry may work, or else to an error.
-pub(super) fn of_chat(reason: WorkspaceError) -> Result<rmcp::model::CallToolResult, ErrorData> {
+pub(super) fn of_chat(reason: WorkspaceError) -> Result<CallToolResult, ErrorData> {
     let problem = Problem::from(reason);
     match problem.seconds() {
         Some(after) => Ok(reply::refusal(
@@ -102,6 +104,7 @@ fn word(refused: &Refused) -> &'static str {
         Refused::Gone => "gone",
         Refused::Busy(_) => "busy",
         Refused::Quarantined { .. } => "quarantined",
+        Refused::Loading(_) => "loading",
         Refused::Unrecorded(_) => "unrecorded",
         Refused::Closed => "shutting_down",
     }

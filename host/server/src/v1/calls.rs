@@ -95,7 +95,7 @@ enum Call<'a> {
     })),
     responses((status = 200, description = "The call has ended.", body = Outcome)),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "input_mismatch", "cancelled", "gone", "quarantined", "shutting_down",
+        "missing_scope", "foreign_chat", "foreign_workspace", "input_mismatch", "cancelled", "gone", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
         "other_host", "host_lost", "host_unreachable"
     ]))),
@@ -131,7 +131,7 @@ async fn put(
         ("location" = String, description = "The address of the call.")
     ))),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "foreign_workspace", "unknown_tool", "cancelled", "quarantined", "shutting_down",
+        "missing_scope", "foreign_chat", "foreign_workspace", "cancelled", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
         "other_host", "host_lost", "host_unreachable"
     ]))),

@@ -76,7 +76,9 @@ fn refused(error: CallError) -> wit::Error {
             Refused::Cancelled => wit::Error::Cancelled("the call was cancelled".into()),
             Refused::Gone => wit::Error::Gone(text),
             Refused::Busy(_) => wit::Error::Busy(text),
-            Refused::Quarantined { .. } | Refused::Closed => wit::Error::Unavailable(text),
+            Refused::Quarantined { .. } | Refused::Loading(_) | Refused::Closed => {
+                wit::Error::Unavailable(text)
+            }
             Refused::InputMismatch | Refused::Unrecorded(_) => wit::Error::Failed(text),
         },
     }

@@ -14,7 +14,8 @@ use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 use crate::ENVELOPE;
 use crate::unknown;
-use toolhost_call::call::{Arguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_call::call::{Arguments, InvalidArguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_core::{CallError, Host};
 use toolhost_http::access::Principal;
 use toolhost_http::body;
@@ -128,8 +129,15 @@ fn attributes_schema() -> Object {
 /// A call that was read, and the permit that counts its bytes while it is under way.
 #[derive(Debug)]
 pub(super) struct Read {
-    request: Request,
+    call: Parsed,
     _held: Held,
+}
+
+/// A call, or what its model has to read: its arguments are none.
+#[derive(Debug)]
+enum Parsed {
+    Call(Request),
+    Refused(Outcome),
 }
 
 /// Reads a call that gets this id.
@@ -143,17 +151,17 @@ pub(super) async fn read(
     }
     let traced = trace::onward(request.headers());
     let body = body::read(request, MAX_ARGUMENTS + ENVELOPE).await?;
-    let mut request = parse(&body.bytes, chat, id)?;
-    if let Some(traced) = &traced {
+    let mut call = parse(&body.bytes, chat, id)?;
+    if let (Some(traced), Parsed::Call(request)) = (&traced, &mut call) {
         traced.set(&mut request.attributes);
     }
     Ok(Read {
-        request,
+        call,
         _held: body.into_held(),
     })
 }
 
-fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
+fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Parsed, Problem> {
     // `serde` would accept an array of the fields as well.
     if body
         .trim_ascii_start()
@@ -167,41 +175,60 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Request, Problem> {
     let call: CallRequest<'_> = serde_json::from_slice(body).map_err(|error| {
         Problem::broken_request(format!("the body is not what this takes: {error}"))
     })?;
-    let arguments = Arguments::parse(call.arguments.map_or("{}", RawValue::get))?;
     let workspace = call.workspace.as_deref().map(str::parse).transpose()?;
-    Ok(Request {
+    let arguments = match Arguments::parse(call.arguments.map_or("{}", RawValue::get)) {
+        Ok(arguments) => arguments,
+        Err(error @ InvalidArguments::TooLarge(_)) => return Err(error.into()),
+        // A model wrote the arguments, so the model reads what is wrong with them.
+        Err(error) => {
+            let error = ToolError::new(ErrorKind::InvalidArguments, error.to_string());
+            return Ok(Parsed::Refused(Outcome::new(
+                id.clone(),
+                call.tool,
+                Err(error),
+            )));
+        }
+    };
+    Ok(Parsed::Call(Request {
         attributes: call.attributes,
         reach: None,
         workspace,
         ..Request::new(chat.clone(), id.clone(), call.tool, arguments)
-    })
+    }))
 }
 
 impl Read {
-    /// Runs the call, or returns its outcome if it ran before. The principal must be allowed to use its tool.
+    /// Runs the call, or returns its outcome if it ran before. A call of a tool that the principal may not use ends like that of a tool that
+    /// does not exist: no client can tell the two apart. The outcome of a call that ran nothing for the model's mistake is not kept.
     pub(super) async fn run(
         self,
         host: &Host,
         principal: &Principal,
     ) -> Result<Arc<Outcome>, Problem> {
-        if !principal.may_use(&self.request.tool) {
-            return Err(unknown_tool(host, principal, &self.request.tool));
-        }
-        let request = Request {
-            actor: principal.actor().clone(),
-            ..self.request
+        let request = match self.call {
+            Parsed::Call(request) => request,
+            Parsed::Refused(outcome) => return Ok(outcome.into()),
         };
-        host.call(request).await.map_err(|error| match error {
-            CallError::UnknownTool { name, .. } => unknown_tool(host, principal, &name),
-            refused @ (CallError::Refused(_) | CallError::Workspace(_)) => refused.into(),
-        })
+        let (id, tool) = (request.id.clone(), request.tool.clone());
+        let called = match principal.may_use(&tool) {
+            true => {
+                let actor = principal.actor().clone();
+                host.call(Request { actor, ..request }).await
+            }
+            false => Err(CallError::UnknownTool {
+                name: tool.clone(),
+                known: Vec::new(),
+            }),
+        };
+        match called {
+            Err(CallError::UnknownTool { .. }) => {
+                let text = unknown::tool(host, principal, &tool);
+                let error = ToolError::new(ErrorKind::UnknownTool, text);
+                Ok(Outcome::new(id, tool, Err(error)).into())
+            }
+            called => Ok(called?),
+        }
     }
-}
-
-/// Returns the problem for a tool that does not exist or that the principal may not use. The client cannot tell the two apart.
-fn unknown_tool(host: &Host, principal: &Principal, name: &str) -> Problem {
-    let detail = unknown::tool(host, principal, name);
-    Problem::new(Kind::UNKNOWN_TOOL, detail)
 }
 
 #[cfg(test)]
@@ -210,7 +237,11 @@ mod tests {
 
     fn parsed(body: &str) -> Result<Request, String> {
         let ids = ("a".parse().unwrap(), "1".parse().unwrap());
-        parse(body.as_bytes(), &ids.0, &ids.1).map_err(|problem| problem.detail().to_owned())
+        let parsed = parse(body.as_bytes(), &ids.0, &ids.1);
+        match parsed.map_err(|problem| problem.detail().to_owned())? {
+            Parsed::Call(request) => Ok(request),
+            Parsed::Refused(outcome) => Err(outcome.result.unwrap_err().message),
+        }
     }
 
     #[test]
