@@ -6,6 +6,7 @@ mod changes;
 mod chats;
 mod content;
 mod library;
+mod mistakes;
 mod narrow;
 mod outputs;
 mod pipes;

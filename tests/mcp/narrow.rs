@@ -172,9 +172,12 @@ async fn tools_of_others_are_not_named() {
     let unknown = ["execute", "nonsense"].map(|name| json!({ "name": name, "arguments": {} }));
     for params in unknown {
         let reply = http.ask_as(NARROW, "tools/call", params, json!({})).await;
-        let error = &reply["error"];
-        assert_eq!(error["data"]["code"], "unknown_tool", "{reply}");
-        let text = error["message"].as_str().unwrap();
+        let result = &reply["result"];
+        assert_eq!(
+            result["_meta"]["io.toolhost/error"], "unknown_tool",
+            "{reply}"
+        );
+        let text = result["content"][0]["text"].as_str().unwrap();
         assert!(text.ends_with("; the tools are process_output"), "{text}");
     }
     for (token, has, hasnt) in [
@@ -206,7 +209,7 @@ async fn tools_of_others_are_not_named() {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": long });
     let session = http.session().await;
     let reply = http.within(&session, &message).await.reply(1).await;
-    let text = reply["error"]["message"].as_str().unwrap();
+    let text = reply["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.len() < 1000, "{} bytes", text.len());
 }
 

@@ -150,13 +150,16 @@ async fn what_is_no_message_gets_an_error_and_the_rest_goes_on() {
 #[tokio::test]
 async fn errors_of_tools_are_results_and_those_of_clients_are_errors() {
     let mut client = Pipes::initialized(&[]).await;
-    let unknown = client
-        .request("tools/call", json!({ "name": "excute" }))
-        .await;
-    let error = &unknown["error"];
+    let unknown = client.call(json!({ "name": "excute" })).await;
+    let code = &unknown["_meta"]["io.toolhost/error"];
     assert_eq!(
-        (&error["code"], &error["data"]["code"]),
-        (&json!(-32602), &json!("unknown_tool"))
+        (&unknown["isError"], code),
+        (&json!(true), &json!("unknown_tool"))
+    );
+    let text = unknown["content"][0]["text"].as_str().unwrap();
+    assert!(
+        text.starts_with("there is no tool \"excute\"; the tools are "),
+        "{text}"
     );
     let missing = client
         .call(json!({ "name": "execute", "arguments": { "comand": "ls" } }))

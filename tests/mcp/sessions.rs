@@ -194,7 +194,8 @@ async fn who_has_heard_everything_need_not_come_back() {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": unknown });
     let mut stream = http.within(&session, &message).await;
     let reply = stream.reply(1).await;
-    assert_eq!(reply["error"]["data"]["code"], "unknown_tool", "{reply}");
+    let code = &reply["result"]["_meta"]["io.toolhost/error"];
+    assert_eq!(code, "unknown_tool", "{reply}");
     assert_eq!(stream.next().await, None);
     let last = stream.last.unwrap();
     let resumed = http.listen(&session, Some(&last)).await;

@@ -12,7 +12,7 @@ import sys
 import uuid
 
 from providers import PROVIDERS
-from toolhost import Refused, Toolhost, text_of
+from toolhost import Toolhost, text_of
 
 
 def main() -> int:
@@ -47,10 +47,6 @@ def main() -> int:
             try:
                 reply = toolhost.call(id, call.tool, call.arguments)
                 results.append((call, text_of(reply), reply["is_error"]))
-            except Refused as refused:
-                if refused.code != "unknown_tool":
-                    raise
-                results.append((call, str(refused), True))
             except KeyboardInterrupt:
                 # Without this the call would go on: a client that goes away only detaches.
                 toolhost.cancel(id)

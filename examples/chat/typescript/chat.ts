@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { begin, type Call, type Result } from "./providers.js";
-import { type Dialect, Refused, textOf, Toolhost } from "./toolhost.js";
+import { type Dialect, textOf, Toolhost } from "./toolhost.js";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -54,9 +54,6 @@ async function run(id: string, call: Call): Promise<Result> {
       await toolhost.cancel(id);
       console.error(`cancelled ${id}`);
       return { call, text: "cancelled", isError: true };
-    }
-    if (error instanceof Refused && error.code === "unknown_tool") {
-      return { call, text: error.message, isError: true };
     }
     throw error;
   }

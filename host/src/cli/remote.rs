@@ -28,7 +28,7 @@ pub(super) use follow::{Follower, Piece};
 pub(super) use now::{Now, RunningCall, Snapshot};
 pub(super) use processes::Process;
 use toolhost_call::call::{Outcome, Request};
-use toolhost_call::tool::Format;
+use toolhost_call::tool::{ErrorKind, Format};
 use toolhost_plugin::shown;
 use toolhost_state::id::{CallId, ChatId};
 
@@ -126,14 +126,16 @@ impl Server {
         let body = serde_json::to_string(&json!({ "tool": request.tool, "arguments": arguments }))?;
         let url = self.url(request);
         let sent = self.send(Method::PUT, url, Some(body)).await;
-        let answer = match sent {
-            Err(error) => {
-                let error = self.with_failed_plugins(error, &request.tool).await;
-                return Err(error.context(format!("call {}", request.id)));
+        let answer = sent.with_context(|| format!("call {}", request.id))?;
+        let outcome: Outcome = answer.json().context("the server's answer is no outcome")?;
+        match &outcome.result {
+            // On the command line, a person made the name up and not a model.
+            Err(error) if error.kind == ErrorKind::UnknownTool => {
+                let error = self.with_failed_plugins(&error.message).await;
+                Err(error.context(format!("call {}", request.id)))
             }
-            Ok(answer) => answer,
-        };
-        answer.json().context("the server's answer is no outcome")
+            _ => Ok(outcome),
+        }
     }
 
     /// Cancels a call, and returns its outcome; `None` if it has not arrived, and will not run.

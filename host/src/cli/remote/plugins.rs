@@ -4,7 +4,7 @@ use anyhow::Context as _;
 use reqwest::Method;
 use serde_json::Value;
 
-use super::{Refusal, Server};
+use super::Server;
 use toolhost_plugin::shown;
 
 impl Server {
@@ -24,17 +24,9 @@ impl Server {
 
     /// Adds the plugins that the server refused to load to an error about a tool that it does not know. A token without the scope
     /// `admin` does not get these.
-    pub(super) async fn with_failed_plugins(
-        &self,
-        error: anyhow::Error,
-        tool: &str,
-    ) -> anyhow::Error {
-        let is_unknown = |refusal: &Refusal| refusal.code == "unknown_tool";
-        if !Refusal::within(&error).is_some_and(is_unknown) {
-            return error;
-        }
+    pub(super) async fn with_failed_plugins(&self, error: &str) -> anyhow::Error {
         let Ok(plugins) = self.plugins().await else {
-            return error;
+            return anyhow::anyhow!("{error}");
         };
         let all = plugins.get("plugins").and_then(Value::as_array);
         let failed = all.into_iter().flatten().filter_map(|plugin| {
@@ -43,9 +35,8 @@ impl Server {
             Some(format!("the plugin {name} does not load: {reason}"))
         });
         let failed: Vec<_> = failed.collect();
-        match failed.is_empty() {
-            true => error,
-            false => anyhow::anyhow!("there is no tool {tool:?}: {}", failed.join("; ")),
-        }
+        let known = error.to_owned();
+        let all: Vec<_> = std::iter::once(known).chain(failed).collect();
+        anyhow::anyhow!("{}", all.join("; "))
     }
 }
