@@ -95,6 +95,18 @@ def bedrock(tools):
     return [tool["toolSpec"]["name"] for tool in tools]
 
 
+def mcp(result):
+    from mcp.types import ListToolsResult
+
+    tools = ListToolsResult.model_validate(result).tools
+    for tool in result["tools"]:
+        for schema in filter(None, [tool["inputSchema"], tool.get("outputSchema")]):
+            # ToolSchema of @modelcontextprotocol/sdk.
+            assert schema["type"] == "object", f"{schema} is of no object"
+            assert all(isinstance(one, dict) for one in schema.get("properties", {}).values()), schema
+    return [tool.name for tool in tools]
+
+
 if __name__ == "__main__":
     check = {
         "openai": openai,
@@ -102,6 +114,7 @@ if __name__ == "__main__":
         "anthropic": anthropic,
         "gemini": gemini,
         "bedrock": bedrock,
+        "mcp": mcp,
     }[sys.argv[1]]
     with open(sys.argv[2], encoding="utf-8") as file:
         print(json.dumps(check(json.load(file))))

@@ -1,6 +1,7 @@
 //! Tool definitions in the dialects of model providers.
 
 mod list;
+mod portable;
 mod strict;
 
 use serde_json::Value;
@@ -70,9 +71,30 @@ impl Format {
         self.into()
     }
 
-    /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are.
+    /// Returns the definitions in this format. Those for providers are arrays, to be passed on as they are. The schemas are in a form that
+    /// the provider takes, and a tool without such a form is left out: see [`Format::misfit`].
     pub fn render(self, tools: &[Definition]) -> Value {
         serde_json::to_value(ToolList::new(self, tools, false)).unwrap_or_default()
+    }
+
+    /// Returns why a tool cannot be offered in this format, so that it is left out; `None` if it can.
+    pub fn misfit(self, tool: &Definition) -> Option<String> {
+        portable::misfit(self, tool)
+    }
+
+    /// Returns the formats in which a tool cannot be offered, together with the reason.
+    pub fn misfits(tool: &Definition) -> Vec<(Vec<Self>, String)> {
+        let mut misfits: Vec<(Vec<Self>, String)> = Vec::new();
+        for &format in Self::ALL {
+            let Some(reason) = format.misfit(tool) else {
+                continue;
+            };
+            match misfits.iter_mut().find(|(_, known)| *known == reason) {
+                Some((formats, _)) => formats.push(format),
+                None => misfits.push((vec![format], reason)),
+            }
+        }
+        misfits
     }
 
     /// Returns whether the provider has a strict mode, in which models write only arguments that fit.

@@ -21,6 +21,7 @@ use tokio::task::JoinError;
 use toolhost_call::audit::Audit;
 use toolhost_call::call::Actor;
 use toolhost_call::metrics::{self, LimitKind, Metrics};
+use toolhost_call::tool::Format;
 use toolhost_plugin::{Engine, LoadError, Options, Plugin, changes};
 use toolhost_store::{Store, StoreError};
 use toolhost_workspace::Workspace;
@@ -395,6 +396,18 @@ impl Plugins {
         let options = source::with_library(options, library);
         let plugin = Plugin::load_shared(&self.engine, component, options.clone()).await?;
         self.audit.record("plugin", plugin.header(&options));
+        for tool in plugin.tools() {
+            for (formats, reason) in Format::misfits(tool) {
+                let formats: Vec<_> = formats.into_iter().map(Format::name).collect();
+                let (plugin, tool, formats) = (plugin.name(), &tool.name, formats.join(", "));
+                tracing::warn!(
+                    plugin,
+                    tool,
+                    formats,
+                    "the tool is not offered in these formats: {reason}"
+                );
+            }
+        }
         let roots = roots.map(Arc::from);
         Ok((plugin, Granted { of_default, roots }))
     }

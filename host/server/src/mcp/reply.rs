@@ -33,7 +33,9 @@ pub(super) fn result(chat: &ChatId, outcome: &Outcome, structured: bool) -> Call
             let mut result = CallToolResult::success(content);
             result.is_error = Some(reply.is_error);
             let json = reply.structured().filter(|_| structured);
-            result.structured_content = json.and_then(|json| serde_json::from_str(json.get()).ok());
+            let json = json.and_then(|json| serde_json::from_str::<Value>(json.get()).ok());
+            // Nothing else may be structured content, and a client refuses the whole reply for it.
+            result.structured_content = json.filter(Value::is_object);
             result
         }
         Err(error) => {

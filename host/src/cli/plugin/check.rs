@@ -15,6 +15,7 @@ use super::{Common, Subject, engine, notes};
 use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
 use report::Report;
+use toolhost_call::tool::{Format, UnknownFormat};
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
 use toolhost_plugin::{Capability, Digest, Plugin, Shape};
 use toolhost_service::processes::Prepared;
@@ -26,9 +27,38 @@ pub(super) struct Options {
     subject: Subject,
     #[command(flatten)]
     given: Given,
+    /// Fail if a tool cannot be offered in this format of lists of tools, such as anthropic, or in one of them (all). Without this
+    /// option, that is a note
+    #[arg(long, value_name = "FORMAT", value_parser = Wanted::parse)]
+    format: Option<Wanted>,
     /// The temporary directory of the check; set if this process is the one that runs the check
     #[arg(long, value_name = "DIR", hide = true)]
     confined: Option<PathBuf>,
+}
+
+/// The formats in which every tool must be offered: `all`, or one by its name.
+#[derive(Clone, Debug)]
+struct Wanted {
+    name: String,
+    format: Option<Format>,
+}
+
+impl Wanted {
+    fn parse(text: &str) -> Result<Self, String> {
+        let format = match text {
+            "all" => None,
+            name => Some(
+                name.parse()
+                    .map_err(|error: UnknownFormat| format!("{error}, or all"))?,
+            ),
+        };
+        let name = text.to_owned();
+        Ok(Self { name, format })
+    }
+
+    fn has(&self, format: Format) -> bool {
+        self.format.is_none_or(|only| only == format)
+    }
 }
 
 impl Options {
@@ -50,7 +80,11 @@ impl Options {
     fn arguments(&self) -> Vec<OsString> {
         let subject = &self.subject;
         let name = subject.name.iter().map(|name| format!("--name={name}"));
-        let given = self.given.flags().chain(name);
+        let format = self
+            .format
+            .iter()
+            .map(|wanted| format!("--format={}", wanted.name));
+        let given = self.given.flags().chain(name).chain(format);
         let mut arguments: Vec<_> = given.map(OsString::from).collect();
         arguments.extend(["--".into(), subject.file.clone().into_os_string()]);
         arguments
@@ -84,7 +118,7 @@ pub(super) async fn run(
     let mut report = Report::new(&name, Digest::of(&bytes));
     let loaded = load(common, &options, &bytes, &name, &mut report).await?;
     if let Some((plugin, missing)) = loaded {
-        tools(&plugin, &mut report);
+        tools(&plugin, options.format.as_ref(), &mut report);
         let component = bytes.into();
         examples::run(
             (&plugin, &component),
@@ -164,15 +198,37 @@ async fn load(
 }
 
 /// Reports weaknesses of the tools. They are valid, as the plugin was loaded.
-fn tools(plugin: &Plugin, report: &mut Report) {
+fn tools(plugin: &Plugin, wanted: Option<&Wanted>, report: &mut Report) {
     /// The longest description that every provider takes, in bytes.
     const SHORT: usize = 1024;
+    /// The longest name with which a client of MCP stays within the 64 bytes of providers: some put `mcp__toolhost__` before it.
+    const LONG: usize = 49;
     if plugin.tools().is_empty() {
         report.note("tools", "it lists none".into());
     }
     for tool in plugin.tools() {
         let subject = format!("tool {}", tool.name);
         report.ok(&subject, "its name, texts and schemas are sound".into());
+        for (formats, reason) in Format::misfits(tool) {
+            let is_wanted = wanted.is_some_and(|wanted| formats.iter().any(|one| wanted.has(*one)));
+            let names: Vec<_> = formats.iter().map(|format| format.name()).collect();
+            let text = format!(
+                "it is not offered in the format {}: {reason}",
+                names.join(" or ")
+            );
+            match is_wanted {
+                true => report.failed_because(&subject, text),
+                false => report.note(&subject, text),
+            }
+        }
+        let name = format!("{}__{}", plugin.name(), tool.name);
+        if name.len() > LONG {
+            let text = format!(
+                "its full name {name} has {} bytes: with more than {LONG}, clients of MCP that put mcp__toolhost__ before it exceed the 64 bytes of providers",
+                name.len()
+            );
+            report.note(&subject, text);
+        }
         let size = tool.description.len();
         if size == 0 {
             report.note(

@@ -1,12 +1,10 @@
 //! Lists of tools, each in the shape of its format.
 
-use std::borrow::Cow;
-
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Definition, Format, strict};
+use super::{Definition, Format, portable, strict};
 
 /// The tools, in the format that was asked for: an object with `tools` (`json`, `mcp`), or an array (the others).
 #[derive(Debug, Serialize, ToSchema)]
@@ -55,7 +53,7 @@ struct OpenAiFunction<'a> {
     name: &'a str,
     description: &'a str,
     #[schema(value_type = Object)]
-    parameters: Cow<'a, Value>,
+    parameters: Value,
     /// With `strict=true`: whether the schema is one for strict mode.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -69,7 +67,7 @@ pub struct OpenAiResponsesTool<'a> {
     name: &'a str,
     description: &'a str,
     #[schema(value_type = Object)]
-    parameters: Cow<'a, Value>,
+    parameters: Value,
     /// Whether the schema is one for strict mode.
     strict: bool,
 }
@@ -80,7 +78,7 @@ pub struct AnthropicTool<'a> {
     name: &'a str,
     description: &'a str,
     #[schema(value_type = Object)]
-    input_schema: &'a Value,
+    input_schema: Value,
 }
 
 /// One of the `tools` of Gemini's requests.
@@ -97,7 +95,7 @@ struct GeminiFunction<'a> {
     name: &'a str,
     description: &'a str,
     #[schema(value_type = Object)]
-    parameters_json_schema: &'a Value,
+    parameters_json_schema: Value,
 }
 
 /// One of the `tools` in the `toolConfig` of Bedrock's Converse.
@@ -113,14 +111,14 @@ pub struct BedrockTool<'a> {
 struct BedrockSpec<'a> {
     name: &'a str,
     description: &'a str,
-    input_schema: BedrockSchema<'a>,
+    input_schema: BedrockSchema,
 }
 
 /// The schema of a tool's arguments.
 #[derive(Debug, Serialize, ToSchema)]
-struct BedrockSchema<'a> {
+struct BedrockSchema {
     #[schema(value_type = Object)]
-    json: &'a Value,
+    json: Value,
 }
 
 /// The result of MCP's `tools/list`.
@@ -136,14 +134,14 @@ struct McpTool<'a> {
     name: &'a str,
     description: &'a str,
     #[schema(value_type = Object)]
-    input_schema: &'a Value,
+    input_schema: Value,
     annotations: McpAnnotations,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     title: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
-    output_schema: Option<&'a Value>,
+    output_schema: Option<Value>,
 }
 
 /// Promises of a tool about its effects, as MCP has them.
@@ -159,7 +157,7 @@ struct McpAnnotations {
 impl<'a> ToolList<'a> {
     /// Lists tools in this format, with `strict` for the strict mode of its provider.
     pub(super) fn new(format: Format, tools: &'a [Definition], strict: bool) -> Self {
-        let all = tools.iter();
+        let all = tools.iter().filter(|tool| format.misfit(tool).is_none());
         match format {
             Format::Json => Self::Json(JsonTools { tools }),
             Format::OpenAi => Self::OpenAi(all.map(|tool| openai(tool, strict)).collect()),
@@ -168,11 +166,14 @@ impl<'a> ToolList<'a> {
                 Self::OpenAiResponses(each.collect())
             }
             Format::Anthropic => Self::Anthropic(all.map(anthropic).collect()),
-            // Gemini refuses a tool without functions.
-            Format::Gemini if tools.is_empty() => Self::Gemini(Vec::new()),
-            Format::Gemini => Self::Gemini(vec![GeminiTool {
-                function_declarations: all.map(gemini).collect(),
-            }]),
+            Format::Gemini => {
+                let functions: Vec<_> = all.map(gemini).collect();
+                // Gemini refuses a tool without functions.
+                let some = (!functions.is_empty()).then_some(GeminiTool {
+                    function_declarations: functions,
+                });
+                Self::Gemini(some.into_iter().collect())
+            }
             Format::Bedrock => Self::Bedrock(all.map(bedrock).collect()),
             Format::Mcp => Self::Mcp(McpTools {
                 tools: all.map(mcp).collect(),
@@ -206,11 +207,11 @@ fn openai_responses(tool: &Definition, strict: bool) -> OpenAiResponsesTool<'_> 
 }
 
 /// Returns the schema of a tool's arguments, and whether it is one for strict mode. Some schemas have no strict form.
-fn parameters(tool: &Definition, strict: bool) -> (Cow<'_, Value>, bool) {
-    let schema = &tool.input_schema;
-    match strict.then(|| strict::strict(schema)).flatten() {
-        Some(schema) => (Cow::Owned(schema), true),
-        None => (Cow::Borrowed(schema), false),
+fn parameters(tool: &Definition, strict: bool) -> (Value, bool) {
+    let schema = portable::arguments(&tool.input_schema);
+    match strict.then(|| strict::strict(&schema)).flatten() {
+        Some(schema) => (schema, true),
+        None => (schema, false),
     }
 }
 
@@ -218,7 +219,7 @@ fn anthropic(tool: &Definition) -> AnthropicTool<'_> {
     AnthropicTool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: &tool.input_schema,
+        input_schema: portable::arguments(&tool.input_schema),
     }
 }
 
@@ -226,7 +227,7 @@ fn gemini(tool: &Definition) -> GeminiFunction<'_> {
     GeminiFunction {
         name: &tool.name,
         description: &tool.description,
-        parameters_json_schema: &tool.input_schema,
+        parameters_json_schema: portable::arguments(&tool.input_schema),
     }
 }
 
@@ -236,7 +237,7 @@ fn bedrock(tool: &Definition) -> BedrockTool<'_> {
             name: &tool.name,
             description: &tool.description,
             input_schema: BedrockSchema {
-                json: &tool.input_schema,
+                json: portable::arguments(&tool.input_schema),
             },
         },
     }
@@ -246,7 +247,7 @@ fn mcp(tool: &Definition) -> McpTool<'_> {
     McpTool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: &tool.input_schema,
+        input_schema: portable::arguments(&tool.input_schema),
         annotations: McpAnnotations {
             read_only_hint: tool.hints.read_only,
             destructive_hint: !tool.hints.non_destructive,
@@ -254,6 +255,6 @@ fn mcp(tool: &Definition) -> McpTool<'_> {
             open_world_hint: !tool.hints.closed_world,
         },
         title: tool.title.as_deref(),
-        output_schema: tool.output_schema.as_ref(),
+        output_schema: tool.output_schema.as_ref().and_then(portable::reply),
     }
 }

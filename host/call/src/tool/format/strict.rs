@@ -82,7 +82,7 @@ pub(super) fn strict(schema: &Value) -> Option<Value> {
 }
 
 /// Returns whether a type is one that a schema names.
-fn allows(schema: &Map<String, Value>, kind: &str) -> bool {
+pub(super) fn allows(schema: &Map<String, Value>, kind: &str) -> bool {
     match schema.get("type") {
         Some(Value::Array(names)) => names.iter().any(|name| name == kind),
         Some(name) => name == kind,
