@@ -5,6 +5,7 @@
 //! `run` that takes the processes as an argument, so that its tests script them.
 
 mod background;
+mod bash;
 mod binary;
 #[cfg(test)]
 mod cases;

@@ -7,6 +7,7 @@ use toolhost_sdk::processes::{Cause, Error, Process, Processes, State, WaitOptio
 use toolhost_view::CAP;
 
 use crate::background::{self, Ampersand};
+use crate::bash;
 use crate::kill;
 use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
@@ -47,6 +48,9 @@ pub(crate) fn report(
     }
     if report.has_failed() && prompt::found_no_input(&report.output) {
         notes.add(Rank::Cause, notes::NO_INPUT);
+    }
+    if bash::is_missed(command, &report.output) {
+        notes.add(Rank::Cause, notes::BASH);
     }
     if kill::was_refused(command, &report.output) {
         let live = processes.list(true, MOST_NAMED);
