@@ -16,6 +16,8 @@ mod plugins;
 mod porting;
 /// A shell in the home directory of a reader.
 mod reader;
+/// The samples of configurations.
+mod samples;
 /// The tutorials.
 mod tutorials;
 

@@ -313,6 +313,21 @@ fn guests_know_the_contract_and_no_host() {
     }
 }
 
+/// Each figure is written down once.
+#[test]
+fn the_readme_quotes_the_rows_of_the_page_about_performance() {
+    let text = |path: &str| std::fs::read_to_string(root().join(path)).unwrap();
+    let (readme, page) = (text("README.md"), text("docs/performance.md"));
+    let (_, cost) = readme.split_once("\n## Cost\n").unwrap();
+    let cost = cost.split("\n## ").next().unwrap();
+    let rows: Vec<_> = cost.lines().filter(|line| line.starts_with("| ")).collect();
+    assert!(rows.len() > 5, "{rows:?}");
+    for row in &rows[1..] {
+        let known = page.lines().any(|line| line.starts_with(row));
+        assert!(known, "docs/performance.md has no such row: {row}");
+    }
+}
+
 #[test]
 fn files_are_small_and_say_what_they_are_for() {
     for source in sources() {

@@ -95,6 +95,17 @@ impl Drop for Report {
         if self.quick || self.rows.is_empty() || std::thread::panicking() {
             return;
         }
+        // The README quotes some rows.
+        let readme = root().join("README.md");
+        let quoting = std::fs::read_to_string(&readme).expect("the README can be read");
+        let quoted = self
+            .rows
+            .iter()
+            .filter(|(measure, _)| quoting.contains(&start(measure)));
+        let quoted =
+            quoted.map(|(measure, cells)| (measure.as_str(), format!("| {measure} | {cells} |")));
+        let quoting = replace(&quoting, &quoted.collect::<Vec<_>>());
+        std::fs::write(readme, quoting).expect("the README can be written");
         let path = root().join("docs/performance.md");
         let page = std::fs::read_to_string(&path).expect("the page can be read");
         let stamp = format!("{} | {}", today(), commit());
@@ -109,11 +120,16 @@ impl Drop for Report {
     }
 }
 
+/// Returns the beginning of the row of a measure.
+fn start(measure: &str) -> String {
+    format!("| {measure} | ")
+}
+
 /// Replaces rows of the table on the page, and appends those that it lacks.
 fn replace(page: &str, rows: &[(&str, String)]) -> String {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     for (measure, row) in rows {
-        let start = format!("| {measure} | ");
+        let start = start(measure);
         match lines.iter_mut().find(|line| line.starts_with(&start)) {
             Some(line) => line.clone_from(row),
             None => {
