@@ -4,6 +4,7 @@ mod database;
 mod layers;
 mod machine;
 mod of_server;
+mod open;
 mod probe;
 mod store;
 
@@ -93,6 +94,7 @@ pub(super) async fn run(
     let (layers, is_confined) = layers::checks(&sandbox, prepared.spawner.as_ref());
     let mut checks = machine::checks(is_confined);
     checks.extend(layers);
+    checks.extend(open::checks(&sandbox));
     checks.push(configuration(common).await);
     let (state, named) = (common.state_dir(), common.state_dir.is_some());
     checks.push(machine::state_directory(state.as_deref(), named));

@@ -50,12 +50,17 @@ fn user(is_confined: bool) -> Check {
         .flatten()
         .map_or_else(|| uid.to_string(), |user| user.name);
     if is_confined {
-        Check::ok(
-            NAME,
-            format!(
-                "commands of all chats run as {name}, like this host, each in a sandbox; they share the workspace"
+        let text = format!(
+            "commands of all chats run as {name}, like this host, each in a sandbox; they share the workspace"
+        );
+        match uid.is_root() {
+            false => Check::ok(NAME, text),
+            true => Check::warning(
+                NAME,
+                text,
+                "run it as a user of its own: root keeps capabilities in the sandbox, and the limit of processes does not apply",
             ),
-        )
+        }
     } else if uid.is_root() {
         Check::warning(
             NAME,
