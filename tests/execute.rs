@@ -4,6 +4,7 @@
 /// The cases of the plugin's own tests, through its component.
 mod cases;
 mod ordinary;
+mod same_as_sh;
 
 use serde_json::{Value, json};
 

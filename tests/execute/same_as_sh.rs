@@ -1,0 +1,234 @@
+//! Ordinary commands, in the shares that agents show: each does what it does in a plain shell.
+//!
+//! `tests/same_as_sh/commands.txt` has the commands, between lines `%%`. A first line `#! differs: …` says why one does not do the same.
+//! Each runs twice, in equal directories that `place.sh` makes: by `execute`, and by `sh -c`. Exit code, output and files must agree.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use futures_util::{StreamExt as _, stream};
+use serde_json::json;
+use toolhost_needs::needs;
+use toolhost_sandbox::Policy;
+
+use crate::harness::Setup;
+
+const COMMANDS: &str = include_str!("../same_as_sh/commands.txt");
+const PLACE: &str = include_str!("../same_as_sh/place.sh");
+const DIFFERS: &str = "#! differs: ";
+
+/// How many commands run at the same time.
+const AT_ONCE: usize = 4;
+
+/// The variables that a shell sets for itself, or that differ by design.
+const OWN: &[&str] = &["PWD", "OLDPWD", "SHLVL", "_", "TMPDIR", "TMUX_TMPDIR"];
+
+/// What came of a command.
+#[derive(Debug, PartialEq, Eq)]
+struct Outcome {
+    code: Option<i64>,
+    output: String,
+    files: BTreeMap<PathBuf, (u32, Vec<u8>)>,
+}
+
+/// Commands that `execute` does not run as a plain shell does, and commands that it does run so although a reason says otherwise.
+async fn different(setup: &Setup) -> Vec<String> {
+    let root = setup.root();
+    let place = root.join("place");
+    std::fs::create_dir(&place).unwrap();
+    let mut make = Command::new("sh");
+    make.args(["-c", PLACE]).current_dir(&place);
+    let made = make.env("HOME", &root).stdin(Stdio::null()).status();
+    assert!(made.unwrap().success());
+    let bare = root.join("bare");
+    let copied = Command::new("cp").arg("-a").args([&place, &bare]).status();
+    assert!(copied.unwrap().success());
+    std::fs::remove_dir_all(bare.join(".git")).unwrap();
+    let environment = setup.execute("env").await["output"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let environment: Vec<_> = environment
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
+    let rows = COMMANDS.split("\n%%\n").enumerate();
+    let each = rows.map(|(number, row)| {
+        let (place, bare, environment) = (&place, &bare, &environment);
+        async move {
+            let (reason, command) = match row.strip_prefix(DIFFERS) {
+                Some(rest) => rest.split_once('\n').unwrap(),
+                None => ("", row),
+            };
+            // Commands see the name of their directory.
+            let [ours, theirs] =
+                ["ours", "theirs"].map(|kind| place.with_file_name(kind).join(number.to_string()));
+            for copy in [&ours, &theirs] {
+                std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+                // Copying the repository takes longest.
+                let from = if command.contains("git") { place } else { bare };
+                let copied = Command::new("cp").arg("-a").args([from, copy]).status();
+                assert!(copied.unwrap().success());
+            }
+            let (command, copy, variables) =
+                (command.to_owned(), theirs.clone(), environment.clone());
+            let variables: Vec<(String, String)> = variables
+                .into_iter()
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect();
+            let plain = {
+                let command = command.clone();
+                tokio::task::spawn_blocking(move || plain(&command, &copy, &variables))
+            };
+            let expected = plain.await.unwrap();
+            let arguments = json!({ "command": command, "workdir": ours, "timeout": "5m" });
+            let reply = setup.call("execute", arguments).await;
+            let found = Outcome {
+                code: reply["exit_code"].as_i64(),
+                output: shown(reply["output"].as_str().unwrap_or_default(), &ours),
+                files: files(&ours),
+            };
+            for copy in [&ours, &theirs] {
+                std::fs::remove_dir_all(copy).unwrap();
+            }
+            match (found == expected, reason.is_empty()) {
+                (false, true) => Some(report(&command, &found, &expected)),
+                (true, false) => Some(format!(
+                    "this does the same, although a line says that it differs: {command}"
+                )),
+                _ => None,
+            }
+        }
+    });
+    let reports = stream::iter(each)
+        .buffer_unordered(AT_ONCE)
+        .filter_map(async |report| report);
+    reports.collect().await
+}
+
+/// Runs a command in a plain shell, with the variables that commands get.
+fn plain(command: &str, directory: &Path, variables: &[(String, String)]) -> Outcome {
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let variables = variables
+        .iter()
+        .filter(|(name, _)| !OWN.contains(&name.as_str()));
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", command])
+        .current_dir(directory)
+        .env_clear();
+    shell.envs(variables.map(|(name, value)| (name, value)));
+    shell
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone().unwrap())
+        .stderr(writer);
+    let mut child = shell.spawn().unwrap();
+    // The pipe ends with its last writer.
+    drop(shell);
+    let mut output = Vec::new();
+    reader.read_to_end(&mut output).unwrap();
+    let code = child.wait().unwrap().code();
+    Outcome {
+        code: Some(code.map_or(-1, i64::from)),
+        output: shown(&String::from_utf8_lossy(&output), directory),
+        files: files(directory),
+    }
+}
+
+/// Returns an output without the place in which the command ran.
+fn shown(output: &str, directory: &Path) -> String {
+    output.replace(directory.to_str().unwrap(), "PLACE")
+}
+
+/// Returns all files below a directory with their modes and contents, without those of git and of Python's cache.
+fn files(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let mut files = BTreeMap::new();
+    let mut pending = vec![directory.to_path_buf()];
+    while let Some(above) = pending.pop() {
+        for entry in std::fs::read_dir(above).unwrap() {
+            let path = entry.unwrap().path();
+            let found = path.symlink_metadata().unwrap();
+            let content = if path.ends_with(".git") || path.ends_with("__pycache__") {
+                continue;
+            } else if found.is_dir() {
+                pending.push(path.clone());
+                Vec::new()
+            } else if found.is_symlink() {
+                std::fs::read_link(&path)
+                    .unwrap()
+                    .into_os_string()
+                    .into_encoded_bytes()
+            } else if found.is_file() {
+                let content = std::fs::read(&path).unwrap();
+                shown(&String::from_utf8_lossy(&content), directory).into_bytes()
+            } else {
+                Vec::new()
+            };
+            let name = path.strip_prefix(directory).unwrap().to_path_buf();
+            files.insert(name, (found.permissions().mode(), content));
+        }
+    }
+    files
+}
+
+fn report(command: &str, found: &Outcome, expected: &Outcome) -> String {
+    let names = |outcome: &Outcome| outcome.files.keys().cloned().collect::<Vec<_>>();
+    let mut report = format!("{command}\n");
+    if (found.code, &found.output) != (expected.code, &expected.output) {
+        report += &format!(
+            "  execute: {:?} {:?}\n  sh:      {:?} {:?}\n",
+            found.code, found.output, expected.code, expected.output
+        );
+    }
+    if found.files != expected.files {
+        let differ = |name: &&PathBuf| found.files.get(*name) != expected.files.get(*name);
+        let all = names(found).into_iter().chain(names(expected));
+        let all: std::collections::BTreeSet<_> = all.collect();
+        report += &format!(
+            "  files: {:?}\n",
+            all.iter().filter(differ).collect::<Vec<_>>()
+        );
+    }
+    report
+}
+
+async fn agrees(setup: Setup) {
+    let different = different(&setup).await;
+    let count = COMMANDS.split("\n%%\n").count();
+    assert!(count >= 400, "{count}");
+    assert!(
+        different.is_empty(),
+        "{} of {count} differ:\n{}",
+        different.len(),
+        different.join("\n")
+    );
+    setup.host.shutdown().await;
+}
+
+#[needs(
+    program = "git",
+    program = "python3",
+    program = "make",
+    program = "node",
+    program = "npm"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_does_what_it_does_in_a_plain_shell() {
+    agrees(Setup::new().await).await;
+}
+
+#[needs(
+    namespaces,
+    program = "git",
+    program = "python3",
+    program = "make",
+    program = "node",
+    program = "npm"
+)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_command_with_namespaces_does_so_as_well() {
+    agrees(Setup::with(|builder| builder.sandbox(Policy::default())).await).await;
+}
