@@ -123,7 +123,8 @@ fn replace(text: &[u8], edit: &Edit<'_>, output: &mut Output) -> Result<(), Reas
             check_unique(edit, || windows.count())?;
             return splice::replace(text, &windows, &change, output);
         }
-        check_unique(edit, || exact::count(text, search))?;
+        // Of two places that overlap, neither is the one that was meant for sure.
+        check_unique(edit, || exact::occurrences(text, search).count())?;
         return exact::replace(text, search, &change, output);
     }
     // Who writes other endings than were looked for means them. A search that takes any ending would hide that the file has

@@ -7,6 +7,7 @@ use super::change::Change;
 use super::halfway;
 use super::lines::Ending;
 use super::output::Output;
+use super::pattern::Pattern;
 use super::splice::Splicer;
 
 /// Returns whether a text has the search string.
@@ -14,9 +15,18 @@ pub(super) fn is_found(text: &[u8], search: &[u8]) -> bool {
     memmem::find(text, search).is_some()
 }
 
-/// Returns how often a text has the search string. Those that overlap count once.
-pub(super) fn count(text: &[u8], search: &[u8]) -> usize {
-    memmem::find_iter(text, search).count()
+/// Returns where the search string begins, also within another occurrence of it.
+pub(super) fn occurrences(text: &[u8], search: &[u8]) -> impl Iterator<Item = usize> {
+    // Mostly there is none, which is found out faster this way.
+    let first = memmem::find(text, search).unwrap_or(text.len());
+    let pattern = Pattern::new(search.iter().copied());
+    let mut matched = 0;
+    (first..)
+        .zip(text.iter().skip(first))
+        .filter_map(move |(at, &byte)| {
+            matched = pattern.step(matched, byte);
+            (matched == pattern.len()).then(|| at + 1 - pattern.len())
+        })
 }
 
 /// Adds the text with all of them replaced to the output. Those that begin halfway in the indentation of a line are replaced

@@ -1,8 +1,8 @@
 //! Search string and replacement that are swapped.
 
-use memchr::{memchr_iter, memmem};
+use memchr::memchr_iter;
 
-use super::super::pattern::Pattern;
+use super::super::exact::occurrences;
 use super::super::windows;
 use super::{NAMED, list};
 
@@ -44,18 +44,4 @@ fn exact_lines(text: &[u8], string: &[u8]) -> impl Iterator<Item = usize> {
         counted = at;
         (std::mem::replace(&mut last, line) != line).then_some(line)
     })
-}
-
-/// Returns where this string begins, also within another occurrence of it.
-fn occurrences(text: &[u8], string: &[u8]) -> impl Iterator<Item = usize> {
-    // Mostly there is none, which is found out faster this way.
-    let first = memmem::find(text, string).unwrap_or(text.len());
-    let pattern = Pattern::new(string.iter().copied());
-    let mut matched = 0;
-    (first..)
-        .zip(text.iter().skip(first))
-        .filter_map(move |(at, &byte)| {
-            matched = pattern.step(matched, byte);
-            (matched == pattern.len()).then(|| at + 1 - pattern.len())
-        })
 }

@@ -21,3 +21,22 @@ fn names_the_edit_that_cannot_be_made() {
     let error = apply(b"foo", &[one("", "bar"), one("foo", "bar")]).unwrap_err();
     assert_eq!((error.index, &error.reason), (0, &Reason::EmptySearch));
 }
+
+/// All of them are replaced without overlap, as `str.replace` does.
+#[test]
+fn places_that_overlap_are_ambiguous() {
+    for (content, search, matches) in [
+        ("aaa", "aa", 2),
+        ("}\n}\n}\n", "}\n}\n", 2),
+        ("    }\n    }\n    }\n", "    }\n    }\n", 2),
+        ("----------", "----", 7),
+        ("\n\n\n", "\n\n", 2),
+        ("abababa", "aba", 3),
+        ("äää", "ää", 2),
+    ] {
+        let error = apply(content.as_bytes(), &[one(search, "b")]).unwrap_err();
+        assert_eq!(error.reason, Reason::Ambiguous { matches }, "{content:?}");
+    }
+    assert_eq!(apply(b"aaaaa", &[all("aa", "b")]).unwrap(), b"bba");
+    assert_eq!(apply(b"}\n}\n", &[one("}\n}\n", "}\n")]).unwrap(), b"}\n");
+}
