@@ -109,6 +109,7 @@ pub mod files;
 pub mod http;
 pub mod log;
 mod parameters;
+pub mod paths;
 pub mod processes;
 pub mod progress;
 mod reply;
