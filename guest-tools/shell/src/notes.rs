@@ -171,6 +171,17 @@ pub(crate) fn of_another_command(processes: &[Info]) -> String {
 pub(crate) const BINARY: &str =
     "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.";
 
+/// The output has characters that nobody sees.
+pub(crate) fn escaped(count: u64) -> String {
+    let characters = match count {
+        1 => "character without ink is",
+        _ => "characters without ink are",
+    };
+    format!(
+        "{count} {characters} shown by number, such as <U+200B>; edit_files takes that for the character."
+    )
+}
+
 /// The middle of the output is not shown, and can be read.
 pub(crate) fn omitted(id: &str, from: u64) -> String {
     if ends_with_call() {

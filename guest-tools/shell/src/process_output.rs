@@ -263,6 +263,9 @@ fn with_page(
         notes.add(Rank::Output, notes::BINARY);
         report.binary = Some(Binary::stretch(shown.used));
     }
+    if shown.escaped > 0 {
+        notes.add(Rank::Output, notes::escaped(shown.escaped));
+    }
     report.output = shown.text;
     report.encoding_errors = Some(shown.encoding_errors).filter(|count| *count > 0);
     report.cursor = Some(cursor);

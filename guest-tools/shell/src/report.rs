@@ -197,11 +197,15 @@ impl Report {
             text,
             is_binary,
             encoding_errors,
+            escaped,
             truncation,
         } = toolhost_view::render(windows, cap);
         if is_binary {
             notes.add(Rank::Output, notes::BINARY);
             self.binary = Some(Binary::of(process, snapshot));
+        }
+        if escaped > 0 {
+            notes.add(Rank::Output, notes::escaped(escaped));
         }
         self.output = text;
         self.encoding_errors = Some(encoding_errors).filter(|count| *count > 0);

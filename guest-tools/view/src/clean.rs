@@ -1,7 +1,7 @@
 //! From raw bytes to text: decoded, without control sequences, and with what was written over resolved per line.
 //!
-//! A line is what a terminal of endless width shows of it in the end. What moves between lines is dropped, as are characters
-//! that nobody sees: they serve to hide instructions from people.
+//! A line is what a terminal of endless width shows of it in the end. What moves between lines is dropped. Characters that nobody
+//! sees are shown by their numbers: they serve to hide instructions from people, and an edit of a text without them fails.
 
 mod line;
 mod sequence;
@@ -245,6 +245,8 @@ impl Cleaner {
                 let next = chars.clone().next();
                 if !hidden::is_hidden(previous, char, next) {
                     self.char(char, at + run, sequence);
+                } else if sequence.is_none() {
+                    self.escaped(char, at + run);
                 }
                 previous = Some(char);
             }
@@ -275,8 +277,25 @@ impl Cleaner {
             '\r' => self.line.apply(Effect::Column(0)),
             '\x08' => self.line.apply(Effect::Left(1)),
             '\t' => self.line.put(char, at, 1),
-            _ if char.is_control() => {}
+            _ if char.is_control() => self.escaped(char, at),
             _ => self.line.put(char, at, char.len_utf8()),
+        }
+    }
+
+    /// Writes a character that has no ink by its number.
+    fn escaped(&mut self, char: char, at: usize) {
+        self.text.escaped += 1;
+        let mut shown = String::new();
+        hidden::push_escaped(&mut shown, char);
+        let mut chars = shown.chars().peekable();
+        while let Some(shown) = chars.next() {
+            // The last one stands for it.
+            let raw = if chars.peek().is_none() {
+                char.len_utf8()
+            } else {
+                0
+            };
+            self.line.put(shown, at, raw);
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Characters that a model reads and a person does not see.
 //!
 //! Models read such characters, so a text could tell a model what its human reader never learns: in tag characters, in runs of
-//! joiners, or in variation selectors that each stand for four bits.
+//! joiners, or in variation selectors that each stand for four bits. They are shown as `<U+200B>`, so that both read the same.
+
+use std::borrow::Cow;
+use std::fmt::Write;
 
 use icu_properties::props::{
     BinaryProperty as _, CanonicalCombiningClass, DefaultIgnorableCodePoint, Emoji, EmojiModifier,
@@ -54,6 +57,41 @@ pub fn find(text: &str) -> Option<(usize, char)> {
         previous = Some(c);
     }
     None
+}
+
+/// Returns a text with its hidden characters, and its control characters but tabs and line feeds, as `<U+200B>`, and how many there
+/// are.
+#[must_use]
+pub fn escape(text: &str) -> (Cow<'_, str>, u64) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\n');
+    if text.bytes().all(is_plain) {
+        return (text.into(), 0);
+    }
+    let (mut shown, mut count, mut done) = (String::new(), 0, 0);
+    let mut previous = None;
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        let next = chars.peek().map(|(_, next)| *next);
+        let is_control = c.is_control() && !matches!(c, '\t' | '\n');
+        if is_control || is_hidden(previous, c, next) {
+            shown.push_str(text.get(done..at).unwrap_or_default());
+            push_escaped(&mut shown, c);
+            done = at + c.len_utf8();
+            count += 1;
+        }
+        previous = Some(c);
+    }
+    if count == 0 {
+        return (text.into(), 0);
+    }
+    shown.push_str(text.get(done..).unwrap_or_default());
+    (shown.into(), count)
+}
+
+/// Adds a character as `<U+200B>`.
+pub(crate) fn push_escaped(text: &mut String, c: char) {
+    // A string takes everything.
+    _ = write!(text, "<U+{:04X}>", u32::from(c));
 }
 
 fn is_needed(previous: char, c: char, next: Option<char>) -> bool {
@@ -139,6 +177,28 @@ mod tests {
             'a', ' ', '\u{A0}', 'ä', '\u{301}', '\u{600}', '\u{3000}', '人', '👍',
         ] {
             assert!(!is_invisible(seen), "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_is_shown_by_its_number() {
+        for (text, shown, count) in [
+            ("plain\ttext\n", "plain\ttext\n", 0),
+            (
+                "\u{E4} \u{65E5} 👨\u{200D}👩",
+                "\u{E4} \u{65E5} 👨\u{200D}👩",
+                0,
+            ),
+            ("foo\u{200B}bar", "foo<U+200B>bar", 1),
+            ("\u{202E}a\u{FEFF}", "<U+202E>a<U+FEFF>", 2),
+            (
+                "\u{0}\x07\x0C\x7F\u{85}\r",
+                "<U+0000><U+0007><U+000C><U+007F><U+0085><U+000D>",
+                6,
+            ),
+            ("\u{E0041}", "<U+E0041>", 1),
+        ] {
+            assert_eq!(escape(text), (shown.into(), count));
         }
     }
 

@@ -1,8 +1,8 @@
 //! Captured output as text for a model.
 //!
 //! Output arrives as raw bytes: its first and last ones, and how many there were in all. It leaves as text that fits a
-//! cap, with exact numbers of what was left out. The stages are: decode and clean (control sequences are removed, and what
-//! was written over is resolved per line), clip long lines, cut out the middle. Everything here is pure, takes linear time,
+//! cap, with exact numbers of what was left out. The stages are: decode and clean (control sequences are removed, what
+//! was written over is resolved per line, and what has no ink is shown by its number), clip long lines, cut out the middle. Everything here is pure, takes linear time,
 //! and knows neither processes nor the contract. The API that is compatible with the reference implementation renders in its
 //! own way, see [`reference`](mod@reference).
 
@@ -45,6 +45,8 @@ pub struct View {
     pub is_binary: bool,
     /// How many stretches of bytes were no UTF-8 and became U+FFFD, as far as they were seen.
     pub encoding_errors: u64,
+    /// How many characters without ink are shown by their numbers, such as `<U+200B>`, as far as they were seen.
+    pub escaped: u64,
     /// What was left out; `None`: nothing.
     pub truncation: Option<Truncation>,
 }
@@ -101,17 +103,18 @@ pub fn render(output: Windows<'_>, cap: usize) -> View {
             text: String::new(),
             is_binary: true,
             encoding_errors: 0,
+            escaped: 0,
             truncation: None,
         };
     }
-    let (layout, encoding_errors, omitted_lines) = if total == seen {
+    let (layout, encoding_errors, escaped, omitted_lines) = if total == seen {
         let joined = [output.head, output.tail].concat();
         let all = clean(&joined, 0);
         let layout = Layout::new(Known::All(&all), total, cap);
         let (from, to) = layout.omitted_stretch.unwrap_or_default();
         let omitted = joined.get(offset(from)..offset(to)).unwrap_or_default();
         let lines = omitted.iter().filter(|&&byte| byte == b'\n').count();
-        (layout, all.encoding_errors, Some(lines as u64))
+        (layout, all.encoding_errors, all.escaped, Some(lines as u64))
     } else {
         let (head, _) = (output.head).split_at(output.head.len() - edge::cut_at_end(output.head));
         let cut = match edge::cut_at_start(output.tail) {
@@ -122,13 +125,15 @@ pub fn render(output: Windows<'_>, cap: usize) -> View {
         let head = clean(head, 0);
         let tail = clean(tail, total - tail.len() as u64);
         let layout = Layout::new(Known::Ends(&head, &tail), total, cap);
-        (layout, head.encoding_errors + tail.encoding_errors, None)
+        let errors = head.encoding_errors + tail.encoding_errors;
+        (layout, errors, head.escaped + tail.escaped, None)
     };
     View {
         truncation: layout.truncation(total, omitted_lines),
         text: layout.text,
         is_binary: false,
         encoding_errors,
+        escaped,
     }
 }
 
@@ -141,6 +146,8 @@ pub struct Page {
     pub is_binary: bool,
     /// How many stretches of bytes were no UTF-8 and became U+FFFD.
     pub encoding_errors: u64,
+    /// How many characters without ink are shown by their numbers.
+    pub escaped: u64,
     /// How many of the bytes it stands for. The next stretch begins after them.
     pub used: usize,
 }
@@ -159,6 +166,7 @@ pub fn page(bytes: &[u8], more: bool, max: usize) -> Page {
     Page {
         is_binary,
         encoding_errors: text.encoding_errors,
+        escaped: text.escaped,
         text: text.into_string(),
         used,
     }

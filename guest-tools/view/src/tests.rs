@@ -32,6 +32,7 @@ fn leaves_alone_what_fits() {
                 text: output.to_owned(),
                 is_binary: false,
                 encoding_errors: 0,
+                escaped: 0,
                 truncation: None
             }
         );

@@ -12,6 +12,8 @@ pub(crate) struct Text {
     end: u64,
     /// How many stretches of raw bytes were no UTF-8.
     pub(crate) encoding_errors: u64,
+    /// How many characters without ink were written by their numbers.
+    pub(crate) escaped: u64,
 }
 
 /// A part of the text. If both lengths are the same, so are the bytes; else it is one character.
@@ -42,6 +44,7 @@ impl Text {
             start,
             end: start + length as u64,
             encoding_errors: 0,
+            escaped: 0,
         }
     }
 
