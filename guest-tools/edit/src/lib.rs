@@ -3,6 +3,7 @@
 //! Everything here is pure: text comes in and goes out. It serves the plugin with `edit_files` and the agent API of the host.
 
 mod diff;
+pub mod encoding;
 pub mod matcher;
 mod path;
 mod plan;
