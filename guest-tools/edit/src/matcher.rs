@@ -20,6 +20,7 @@ mod alignment;
 mod change;
 mod endings;
 mod error;
+mod escapes;
 mod exact;
 mod halfway;
 mod hint;
@@ -134,9 +135,20 @@ fn replace(text: &[u8], edit: &Edit<'_>, output: &mut Output) -> Result<(), Reas
         check_unique(edit, || windows.count())?;
         return splice::replace(text, &windows, &change, output);
     }
+    if let Some((search, replace_by)) = escapes::resolved(edit) {
+        let resolved = Edit {
+            search: &search,
+            replace: &replace_by,
+            ..*edit
+        };
+        match replace(text, &resolved, output) {
+            Err(Reason::NotFound { .. }) => {}
+            made => return made,
+        }
+    }
     Err(Reason::NotFound {
         line_endings,
-        hint: hint::hint(text, edit),
+        hint: hint::hint(text, edit, line_endings),
     })
 }
 
