@@ -2,12 +2,13 @@
 
 mod foreground;
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{Error, Host, Processes, StartOptions, State};
-use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context};
+use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths};
 
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
@@ -113,11 +114,17 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         timeout(argument.as_ref())?
     };
 
+    let workdir = arguments.workdir.filter(|workdir| !workdir.is_empty());
+    let workdir = workdir.map(|workdir| paths::understand(&workdir).map(Cow::into_owned));
+    let workdir = workdir
+        .transpose()
+        .map_err(|text| invalid(format!("workdir {text}")))?;
+
     let begin = Instant::now();
     let command = promoted.unwrap_or(arguments.command);
     let started = processes.start(StartOptions {
         command: command.clone(),
-        workdir: arguments.workdir.filter(|workdir| !workdir.is_empty()),
+        workdir,
         background: in_background,
         ..StartOptions::default()
     });

@@ -256,3 +256,23 @@ fn says_that_an_ampersand_split_a_url() {
         "{report}"
     );
 }
+
+/// As in the tools for files.
+#[test]
+fn a_directory_is_understood_as_models_mean_it() {
+    let processes = one(FakeProcess::new("p1").exits(0));
+    let arguments = r#"{"command": "a", "workdir": "file:///workspace/a%20b"}"#;
+    run(&processes, serde_json::from_str(arguments).unwrap()).unwrap();
+    assert_eq!(
+        processes.started()[0].workdir.as_deref(),
+        Some("/workspace/a b")
+    );
+    for workdir in ["~", "~/x", "$HOME/x", "C:\\\\x"] {
+        let text = refusal(&format!(r#"{{"command": "a", "workdir": "{workdir}"}}"#));
+        assert!(text.starts_with("workdir "), "{text}");
+        assert!(
+            text.contains("use an absolute path, or one relative to /workspace"),
+            "{text}"
+        );
+    }
+}
