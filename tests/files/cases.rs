@@ -11,7 +11,8 @@ async fn every_edit_has_its_outcome() {
     );
     let cases: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let setup = Setup::new().await;
-    for case in &cases {
+    // The tool refuses an empty file before.
+    for case in cases.iter().filter(|case| case["content"] != "") {
         let content = case["content"].as_str().unwrap();
         setup.make("file", content);
         let files = json!([{ "path": "file", "edits": [case["edit"]] }]);
@@ -57,7 +58,12 @@ async fn arguments_are_taken_as_models_write_them() {
         let mut seen = serde_json::Map::new();
         match setup.try_call(tool, case["arguments"].clone()).await {
             Ok(mut reply) => {
-                reply.as_object_mut().unwrap().shift_remove("version");
+                let reply_fields = reply.as_object_mut().unwrap();
+                reply_fields.shift_remove("version");
+                if let Some(path) = reply_fields.get_mut("path") {
+                    let root = setup.root().display().to_string();
+                    *path = path.as_str().unwrap().replace(&root, "/workspace").into();
+                }
                 seen.insert("reply".to_owned(), reply);
             }
             Err(text) => _ = seen.insert("refusal".to_owned(), text.into()),

@@ -118,7 +118,8 @@ fn what_may_not_be_read_or_written() {
     refused(
         "edit_files",
         edit(&["locked", "good", "missing"]),
-        "open locked: permission denied\\nopen missing: no such file or directory",
+        "open locked: permission denied\\nopen missing: no such file or directory; to make a new file, use \
+         write_file",
     );
     for name in ["locked", "read-only", "closed/file", "good"] {
         let path = user.path("workspace").join(name);

@@ -90,3 +90,44 @@ async fn directories_links_and_what_is_no_text() {
     );
     setup.host.shutdown().await;
 }
+
+#[tokio::test]
+async fn names_in_a_directory_say_what_they_are() {
+    let setup = Setup::new().await;
+    setup.make("file", "");
+    setup.execute("mkdir sub; mkfifo pipe; : > 'sp '").await;
+    let socket = std::os::unix::net::UnixListener::bind(setup.root().join("socket")).unwrap();
+    let page = setup.read(".").await.unwrap();
+    assert_eq!(
+        page["entries"],
+        json!([
+            "file",
+            "pipe (pipe, socket or device)",
+            "socket (pipe, socket or device)",
+            "sp ",
+            "sub/"
+        ])
+    );
+    drop(socket);
+    assert_eq!(setup.read("pipe").await.unwrap_err(), "not a file: pipe");
+    setup.host.shutdown().await;
+}
+
+/// An edit of what a command or a page shows is one of what is there.
+#[tokio::test]
+async fn characters_without_ink_can_be_edited() {
+    let setup = Setup::new().await;
+    let shown = setup
+        .execute(r"printf 'foo\342\200\213bar\n' > z; cat z")
+        .await;
+    assert_eq!(shown["output"], "foo<U+200B>bar\n");
+    assert_eq!(
+        shown["note"],
+        "1 character without ink is shown by number, such as <U+200B>; edit_files takes that for the character."
+    );
+    let page = setup.read("z").await.unwrap();
+    assert_eq!(page["content"], "1\tfoo<U+200B>bar");
+    setup.edit("z", "foo<U+200B>bar", "foo bar").await.unwrap();
+    assert_eq!(setup.content("z"), b"foo bar\n");
+    setup.host.shutdown().await;
+}

@@ -12,8 +12,9 @@ async fn the_rows_of_the_reference() {
         .await;
     assert_eq!(no_path.unwrap_err(), "path is required");
     // Nested.
-    let written = setup.write(" a/b/c ", "content").await.unwrap();
+    let written = setup.write("a/b/c", "content").await.unwrap();
     assert_eq!(written["ok"], true);
+    assert_eq!(written["path"], json!(setup.root().join("a/b/c")));
     assert_eq!(setup.content("a/b/c"), b"content");
     assert_eq!(setup.write("a", "x").await.unwrap_err(), "not a file: a");
     let below = setup.write("a/b/c/d", "x").await.unwrap_err();

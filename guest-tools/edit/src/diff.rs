@@ -69,6 +69,28 @@ pub fn diff(path: &str, old: &[u8], new: &[u8], bounds: Bounds) -> String {
     output.finish()
 }
 
+/// Returns which lines of the new version differ, such as `lines 3-5 and 9`.
+pub(crate) fn changed_lines(old: &[u8], new: &[u8]) -> String {
+    const NAMED: usize = 5;
+    let hunks = hunks(old, new);
+    let named = hunks.iter().take(NAMED).map(|hunk| {
+        let (first, last) = (hunk.new.start + 1, hunk.new.end);
+        match last.checked_sub(first) {
+            // Lines are gone that were before this one.
+            None | Some(0) => first.to_string(),
+            Some(_) => format!("{first}-{last}"),
+        }
+    });
+    let named: Vec<_> = named.collect();
+    let more = match hunks.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more places"),
+    };
+    let is_one = named.len() == 1 && more.is_empty() && !named.iter().any(|one| one.contains('-'));
+    let noun = if is_one { "line" } else { "lines" };
+    format!("{noun} {}{more}", named.join(", "))
+}
+
 /// The lines of a text that were not gone over.
 struct Lines<'a> {
     rest: &'a [u8],
@@ -205,6 +227,26 @@ mod tests {
 
     fn all(old: &str, new: &str) -> String {
         diff("p", old.as_bytes(), new.as_bytes(), Bounds::NONE)
+    }
+
+    #[test]
+    fn the_lines_that_differ_are_named() {
+        for (new, expected) in [
+            ("a\nB\nc\n", "line 2"),
+            ("a\nc\n", "line 2"),
+            ("x\na\nb\nc\ny\nz\n", "lines 1, 5-6"),
+        ] {
+            assert_eq!(changed_lines(b"a\nb\nc\n", new.as_bytes()), expected);
+        }
+        let old: String = (0..30).map(|line| format!("{line}\n")).collect();
+        let new: String = (0..30)
+            .map(|line| format!("{}\n", line * (line % 3)))
+            .collect();
+        let lines = changed_lines(old.as_bytes(), new.as_bytes());
+        assert!(
+            lines.starts_with("lines 3") && lines.ends_with(" more places"),
+            "{lines}"
+        );
     }
 
     #[test]

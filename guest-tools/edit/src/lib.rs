@@ -2,11 +2,13 @@
 //!
 //! Everything here is pure: text comes in and goes out. It serves the plugin with `edit_files` and the agent API of the host.
 
+mod commit;
 mod diff;
 pub mod encoding;
 pub mod matcher;
 mod path;
 mod plan;
 
+pub use commit::{Failure, Files, NotWritten, edit};
 pub use diff::{Bounds, diff};
 pub use plan::{Content, FileEdits, Kind, MAX_EDITS, Planned, Problem, Source, plan};

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use crate::diff::{Bounds, diff};
+use crate::encoding::{Encoding, Text};
 use crate::matcher::{Edit, apply};
 use crate::path::clean;
 
@@ -11,6 +13,8 @@ use crate::path::clean;
 pub struct FileEdits<'a> {
     /// The path, as the caller wrote it.
     pub path: &'a str,
+    /// The encoding of the file; `None`: the one that it seems to have.
+    pub encoding: Option<Encoding>,
     /// The edits, each of the result of the one before.
     pub edits: Vec<Edit<'a>>,
 }
@@ -41,10 +45,83 @@ pub struct Content {
 pub struct Planned {
     /// The path, as the caller first wrote it.
     pub path: String,
-    /// What it is.
-    pub old: Content,
-    /// What it becomes.
-    pub new: Vec<u8>,
+    /// The version of the file that was read.
+    pub version: String,
+    identity: String,
+    old: Text,
+    new: Vec<u8>,
+    /// The new text in the encoding of the file, unless that is UTF-8.
+    encoded: Option<Vec<u8>>,
+}
+
+impl Planned {
+    fn new(file: &FileEdits<'_>, content: Content) -> Result<Self, Problem> {
+        let path = file.path;
+        let old = Text::read(content.data, file.encoding)
+            .map_err(|problem| Problem::invalid(format!("edit {path}: {problem}")))?;
+        let mut planned = Self {
+            path: path.to_owned(),
+            version: content.version,
+            identity: content.identity,
+            new: edited(path, &old.bytes, &file.edits)?,
+            old,
+            encoded: None,
+        };
+        planned.encode()?;
+        Ok(planned)
+    }
+
+    /// Makes more edits of the same file.
+    fn edit(&mut self, file: &FileEdits<'_>) -> Result<(), Problem> {
+        self.new = edited(file.path, &self.new, &file.edits)?;
+        self.encode()
+    }
+
+    fn encode(&mut self) -> Result<(), Problem> {
+        if self.old.encoding == Encoding::Utf8 {
+            return Ok(());
+        }
+        let encoded = self.old.encoded(&self.new).map_err(|problem| {
+            let path = &self.path;
+            let advice = "use other characters, or convert the file to UTF-8 first";
+            Problem::invalid(format!("edit {path}: {problem}; {advice}"))
+        })?;
+        self.encoded = Some(encoded);
+        Ok(())
+    }
+
+    /// Returns the bytes that the file becomes.
+    #[must_use]
+    pub fn data(&self) -> &[u8] {
+        self.encoded.as_deref().unwrap_or(&self.new)
+    }
+
+    /// Returns whether the edits change anything.
+    #[must_use]
+    pub fn is_changed(&self) -> bool {
+        self.new != self.old.bytes
+    }
+
+    /// Returns the encoding of the file.
+    #[must_use]
+    pub fn encoding(&self) -> Encoding {
+        self.old.encoding
+    }
+
+    /// Returns the text that the edits were made in.
+    pub(crate) fn old(&self) -> &Text {
+        &self.old
+    }
+
+    /// Returns what the edits change, as a unified diff of the text.
+    #[must_use]
+    pub fn diff(&self, bounds: Bounds) -> String {
+        diff(&self.path, &self.old.bytes, &self.new, bounds)
+    }
+
+    fn size(&self) -> usize {
+        self.old.bytes.len().max(self.data().len())
+    }
 }
 
 /// What kind of problem it is, from the one that matters least to the one that matters most.
@@ -52,6 +129,8 @@ pub struct Planned {
 pub enum Kind {
     /// What was asked for does not fit.
     Invalid,
+    /// Another writer changed the file at the same time.
+    Conflict,
     /// The file may not be used.
     Denied,
     /// There is no file.
@@ -118,13 +197,9 @@ pub fn plan(
         if let Err(problem) = plan.add(file, base, source) {
             plan.problems.push(problem);
         }
-        let sizes = plan
-            .planned
-            .iter()
-            .map(|(_, file)| file.old.data.len().max(file.new.len()));
+        let sizes = plan.planned.iter().map(|(_, file)| file.size());
         if sizes.sum::<usize>() > most {
-            let text = "the files together are too large for one call; edit fewer at once";
-            return Err(vec![Problem::invalid(text)]);
+            return Err(vec![plan.too_large(most)]);
         }
     }
     if plan.problems.is_empty() {
@@ -148,6 +223,24 @@ struct Plan {
 }
 
 impl Plan {
+    /// Says which file is too large, or that all of them are.
+    fn too_large(&self, most: usize) -> Problem {
+        let sizes = self
+            .planned
+            .iter()
+            .map(|(_, file)| (file.size(), &file.path));
+        Problem::invalid(match sizes.max() {
+            Some((size, path)) if size > most => format!(
+                "edit {path}: the file would become {size} bytes, and the most that one call can write is {most}; replace less"
+            ),
+            Some((size, path)) => format!(
+                "the files together are too large for one call, which takes {most} bytes: the largest, {path}, has {size}; edit \
+                 fewer at once"
+            ),
+            None => "the files together are too large for one call".to_owned(),
+        })
+    }
+
     fn add(
         &mut self,
         file: &FileEdits<'_>,
@@ -184,11 +277,10 @@ impl Plan {
             text: format!("open {path}: {problem}"),
             ..problem
         })?;
-        let same = |(_, planned): &&mut (String, Planned)| planned.old.identity == content.identity;
+        let same = |(_, planned): &&mut (String, Planned)| planned.identity == content.identity;
         match self.planned.iter_mut().find(same) {
             Some((other, planned)) if other == cleaned => {
-                planned.new = edited(path, &planned.new, &file.edits)?;
-                return Ok(());
+                return planned.edit(file);
             }
             // If the other file was replaced since it was read, this one may have got its identity. Then the write finds that.
             Some((_, planned)) if is_still(&planned.path, &content.identity, source) => {
@@ -199,12 +291,7 @@ impl Plan {
             }
             Some(_) | None => {}
         }
-        let new = edited(path, &content.data, &file.edits)?;
-        let planned = Planned {
-            path: path.to_owned(),
-            old: content,
-            new,
-        };
+        let planned = Planned::new(file, content)?;
         self.planned.push((cleaned.to_owned(), planned));
         Ok(())
     }
@@ -270,6 +357,7 @@ mod tests {
     fn one<'a>(path: &'a str, search: &'a str, replace: &'a str) -> FileEdits<'a> {
         FileEdits {
             path,
+            encoding: None,
             edits: vec![edit(search, replace)],
         }
     }
@@ -289,7 +377,7 @@ mod tests {
         let planned = plan(&files, Some("/w"), 1 << 20, &mut source()).unwrap();
         let new: Vec<_> = planned
             .iter()
-            .map(|file| (file.path.as_str(), file.new.as_slice()))
+            .map(|file| (file.path.as_str(), file.data()))
             .collect();
         assert_eq!(new, [("a", b"uno two".as_slice()), ("/w/b", b"3")]);
         assert_eq!(
@@ -325,11 +413,13 @@ mod tests {
         assert_eq!(problems(&[one("", "a", "b")]), ["\"path\" is required"]);
         let none = FileEdits {
             path: "/w/a",
+            encoding: None,
             edits: vec![],
         };
         assert_eq!(problems(&[none]), ["must specify at least one edit"]);
         let many = FileEdits {
             path: "/w/a",
+            encoding: None,
             edits: vec![edit("one", "1"); MAX_EDITS + 1],
         };
         assert_eq!(
@@ -358,6 +448,7 @@ mod tests {
         );
         let several = FileEdits {
             path: "/w/a",
+            encoding: None,
             edits: vec![edit("one", "1"), edit("one", "2")],
         };
         let text = &problems(&[several])[0];
@@ -370,5 +461,81 @@ mod tests {
             text.starts_with("edit /w/a: search string not found in file"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn the_file_that_is_too_large_is_named() {
+        let both = [one("/w/a", "one", "1234567890"), one("/w/b", "three", "3")];
+        let problems = |most| plan(&both, None, most, &mut source()).unwrap_err()[0].to_string();
+        assert_eq!(
+            problems(10),
+            "edit /w/a: the file would become 14 bytes, and the most that one call can write is 10; replace less"
+        );
+        assert_eq!(
+            problems(16),
+            "the files together are too large for one call, which takes 16 bytes: the largest, /w/a, has 14; edit fewer at once"
+        );
+    }
+
+    #[test]
+    fn edits_keep_the_encoding() {
+        struct One(&'static [u8]);
+        impl Source for One {
+            fn read(&mut self, _: &str) -> Result<Content, Problem> {
+                Ok(Content {
+                    data: self.0.into(),
+                    version: "v".into(),
+                    identity: "1".into(),
+                })
+            }
+        }
+        let edit = |data, search, replace| {
+            let planned = plan(&[one("/f", search, replace)], None, 1 << 20, &mut One(data));
+            planned.map(|mut planned| planned.remove(0))
+        };
+        for (data, search, replace, expected) in [
+            (
+                &b"\xFF\xFEa\0\r\0\n\0b\0"[..],
+                "a\n",
+                "cd\n",
+                &b"\xFF\xFEc\0d\0\r\0\n\0b\0"[..],
+            ),
+            (
+                b"\xFE\xFF\0a\0\n",
+                "a",
+                "\u{1F600}",
+                b"\xFE\xFF\xD8\x3D\xDE\0\0\n",
+            ),
+            (
+                b"\x95\x5C\x8E\xA6\x83\x65\x83\x58\x83\x67\\\n",
+                "\\",
+                "/",
+                b"\x95\x5C\x8E\xA6\x83\x65\x83\x58\x83\x67/\n",
+            ),
+            (
+                b"# caf\xE9\nx=1\n",
+                "x=1",
+                "x=\u{E9}",
+                b"# caf\xE9\nx=\xE9\n",
+            ),
+        ] {
+            let planned = edit(data, search, replace).unwrap();
+            assert_eq!(planned.data(), expected, "{search}");
+            assert!(planned.diff(Bounds::NONE).contains(replace.trim_end()));
+        }
+        let problem = |data, replace| edit(data, "a", replace).unwrap_err()[0].to_string();
+        assert_eq!(
+            problem(b"# caf\xE9\n", "\u{2192}"),
+            "edit /f: windows-1252 has no character U+2192 \"\u{2192}\", which line 1 of the new text has; use other characters, or \
+             convert the file to UTF-8 first"
+        );
+        assert_eq!(
+            problem(b"PK\x03\x04a\0", "b"),
+            "edit /f: file is binary (application/zip), not text"
+        );
+        // A second entry of the same file.
+        let files = [one("/f", "a", "b"), one("/f", "b", "c")];
+        let planned = plan(&files, None, 1 << 20, &mut One(b"\xFF\xFEa\0")).unwrap();
+        assert_eq!((planned.len(), planned[0].data()), (1, &b"\xFF\xFEc\0"[..]));
     }
 }

@@ -6,7 +6,10 @@ mod tests;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolhost_edit::{Bounds, Content, FileEdits, Kind, Planned, Problem, Source, diff, plan};
+use toolhost_edit::encoding::Encoding;
+use toolhost_edit::{
+    Bounds, Content, Failure, FileEdits, Kind, NotWritten, Planned, Problem, Source, edit,
+};
 use toolhost_sdk::files::{Error, Files, Host, Precondition, Write};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError, context};
 
@@ -45,6 +48,9 @@ struct EditedFile {
     path: String,
     /// What changed, as a unified diff; empty if nothing did. Its end is left out where it is long.
     diff: String,
+    /// The encoding of the file, which it keeps, if that is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<&'static str>,
 }
 
 impl Tool for EditFiles {
@@ -53,8 +59,9 @@ impl Tool for EditFiles {
     const DESCRIPTION: &'static str = "Replace text in one or more files. Each edit replaces old_text, which must occur \
         exactly once in the file unless replace_all is set, with new_text; edits of one file are made in order, each on the \
         result of the one before. Where old_text is not found exactly, a match of whole lines that differs in trailing or \
-        leading whitespace only is taken, and the file's own indentation and line endings are kept. All edits are validated \
-        before any file is written: either every file is changed or none is. Replies with a diff of each file.";
+        leading whitespace only is taken, and the file's own indentation, line endings and encoding are kept. All edits are \
+        validated before any file is written: either every file is changed or none is. Calls may edit the same file at the same \
+        time. For a new or empty file use write_file. Replies with a diff of each file.";
     const HINTS: Hints = Hints {
         closed_world: true,
         ..Hints::NONE
@@ -83,19 +90,24 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Re
         let text = "new_text is required in each edit; to delete old_text, pass \"\"";
         return Err(Refusal::invalid(text));
     }
-    let entries: Vec<FileEdits<'_>> = arguments.files.iter().map(Into::into).collect();
+    let paths: Result<Vec<_>, _> = arguments.files.iter().map(arguments::File::path).collect();
+    let paths = paths?;
+    let entries = arguments.files.iter().zip(&paths);
+    let entries: Result<Vec<FileEdits<'_>>, _> =
+        entries.map(|(file, path)| file.edits(path)).collect();
     let mut workspace = Workspace { files, error: None };
     let root = context::workspace_root();
-    let planned = plan(&entries, Some(&root), MAX_TOTAL, &mut workspace).map_err(|problems| {
-        let error = workspace.error.take();
-        error.map_or_else(|| together(&problems), |error| Refusal::Error(error.into()))
-    })?;
-    let edited = shown(&planned);
-    write(files, planned)?;
-    Ok(Edited {
-        ok: true,
-        files: edited,
-    })
+    match edit(&entries?, Some(&root), MAX_TOTAL, &mut workspace) {
+        Ok(planned) => Ok(Edited {
+            ok: true,
+            files: shown(&planned),
+        }),
+        Err(Failure::Write(refusal)) => Err(refusal),
+        Err(Failure::Problems(problems)) => Err(match workspace.error.take() {
+            Some(error) => Refusal::Error(error.into()),
+            None => together(&problems),
+        }),
+    }
 }
 
 /// Files of the host as a source of edits.
@@ -119,6 +131,10 @@ impl Source for Workspace<'_> {
                     "file is {size} bytes, and the largest that can be edited has {MAX_FILE}; use execute with sed, awk or a script"
                 ),
             ));
+        }
+        if chunk.data.is_empty() {
+            let text = "file is empty; to write it as a whole, use write_file";
+            return Err(Problem::new(Kind::Invalid, text));
         }
         Ok(Content {
             data: chunk.data,
@@ -151,6 +167,10 @@ fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
                     format!("outside of the workspace; use paths in {root}"),
                 )
             }
+            Error::NotFound => {
+                let advice = "to make a new file, use write_file";
+                Problem::new(kind, format!("{error}; {advice}"))
+            }
             error => Problem::new(kind, error.to_string()),
         },
     }
@@ -177,38 +197,44 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
             bytes: share,
             ..DIFFS
         };
-        let diff = diff(&file.path, &file.old.data, &file.new, bounds);
+        let diff = file.diff(bounds);
         left = left.saturating_sub(diff.len());
+        let encoding = file.encoding();
         EditedFile {
             path: file.path.clone(),
             diff,
+            encoding: (encoding != Encoding::Utf8).then(|| encoding.name()),
         }
     });
     files.collect()
 }
 
-/// Writes what changed, if everything is still as it was read.
-fn write(files: &dyn Files, planned: Vec<Planned>) -> Result<(), Refusal> {
-    let changed = planned.into_iter().filter(|file| file.new != file.old.data);
-    let writes = changed.map(|file| Write {
-        path: file.path,
-        data: file.new,
-        when: Precondition::Version(file.old.version),
-    });
-    let writes: Vec<_> = writes.collect();
-    if writes.is_empty() {
-        return Ok(());
-    }
-    let written = files.write_all(&writes);
-    written.map(|_| ()).map_err(|(index, error)| {
+impl toolhost_edit::Files for Workspace<'_> {
+    type Error = Refusal;
+
+    fn write(&mut self, changed: &[&Planned]) -> Result<(), NotWritten<Refusal>> {
+        let writes = changed.iter().map(|file| Write {
+            path: file.path.clone(),
+            data: file.data().to_vec(),
+            when: Precondition::Version(file.version.clone()),
+        });
+        let writes: Vec<_> = writes.collect();
+        let Err((index, error)) = self.files.write_all(&writes) else {
+            return Ok(());
+        };
         let path = writes.get(index).map_or("", |write| write.path.as_str());
         let nothing = match (&error, writes.len()) {
             (Error::UnknownOutcome(_), _) | (_, 1) => "",
             _ => "; no file was written",
         };
-        match Refusal::of(path, error) {
+        let has_changed = matches!(error, Error::Changed(_));
+        let refusal = match Refusal::of(path, error) {
             Refusal::Report(text) => Refusal::Report(format!("{text}{nothing}")),
             other => other,
-        }
-    })
+        };
+        Err(match has_changed {
+            true => NotWritten::Changed(refusal),
+            false => NotWritten::Failed(refusal),
+        })
+    }
 }

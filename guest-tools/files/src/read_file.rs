@@ -1,7 +1,7 @@
 //! `read_file`: a page of lines, whatever the size of the file.
 
-mod binary;
 mod listing;
+mod opened;
 mod page;
 mod scan;
 #[cfg(test)]
@@ -13,6 +13,7 @@ use toolhost_sdk::files::{Error, Files, Host};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
 use crate::refusal::{self, Refusal};
+use opened::Opened;
 
 /// How many lines a page has, if the model asks for no other number, and at most.
 const MAX_LINES: u64 = 2_000;
@@ -35,6 +36,8 @@ pub(crate) struct Arguments {
     /// How many lines to read at most; 2000 if not given, and never more.
     #[schemars(range(min = 1))]
     limit: Option<i64>,
+    /// The encoding of the file, such as "shift_jis". Default: the one that it seems to have.
+    encoding: Option<String>,
 }
 
 /// What is at a path.
@@ -64,7 +67,7 @@ pub(crate) struct Page {
     /// The lines, each preceded by its number and a tab.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
-    /// The names in the directory, those of directories with a `/` behind them.
+    /// The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<String>>,
     /// Whether the directory has more names than are listed.
@@ -76,6 +79,9 @@ pub(crate) struct Page {
     /// What kind of file it seems to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
+    /// The encoding of the file, if it is not UTF-8, and whether it has a byte order mark.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    encoding: Option<String>,
     /// How many lines the file has; left out where it is too large to be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
@@ -101,7 +107,8 @@ impl Tool for ReadFile {
     const TITLE: Option<&'static str> = Some("Read a file");
     const DESCRIPTION: &'static str = "Read lines of a text file, with their numbers. A page has at most 2000 lines and \
         32 KiB; next_offset says where the next one begins, and files of any size can be read that way. Lines over 1024 \
-        bytes are cut. For a directory, replies with its first 200 names; for a binary file, with its size and type.";
+        bytes are cut; characters without ink are shown as <U+200B>. For a directory, replies with its first 200 names; for a \
+        binary file, with its size and type.";
     const HINTS: Hints = Hints {
         read_only: true,
         idempotent: true,
@@ -132,7 +139,8 @@ impl Tool for ReadFile {
 }
 
 pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
-    let path = refusal::required(&arguments.path)?;
+    let path = &*refusal::required(&arguments.path)?;
+    let encoding = refusal::encoding(arguments.encoding.as_deref())?;
     let number = |name: &str, number: Option<i64>, default: u64| match number {
         None | Some(0) => Ok(default),
         Some(number) => u64::try_from(number)
@@ -145,8 +153,8 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refu
         Err(Error::NotAFile) => return listing::list(files, path),
         Err(error) => return Err(Refusal::of(path, error)),
     };
-    match binary::describe(&scan) {
-        Some(page) => Ok(page),
-        None => page::read(scan, path, offset, limit),
+    match opened::open(scan, path, encoding)? {
+        Opened::Text(text) => text.page(path, offset, limit),
+        Opened::Other(page) => Ok(page),
     }
 }

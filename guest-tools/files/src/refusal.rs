@@ -1,8 +1,11 @@
 //! The texts for a model about an operation that is not possible.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
+use toolhost_edit::encoding::Encoding;
 use toolhost_sdk::files::Error;
-use toolhost_sdk::{Reply, ToolError, context};
+use toolhost_sdk::{Reply, ToolError, context, paths};
 
 /// Why a tool does not do what it was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,12 +45,25 @@ pub(crate) fn reply(result: Result<impl Serialize, Refusal>) -> Result<Reply, To
     }
 }
 
-/// Returns the path that a model means: blanks around it are none of it.
-pub(crate) fn required(path: &str) -> Result<&str, Refusal> {
-    match path.trim() {
-        "" => Err(Refusal::invalid("path is required")),
-        path => Ok(path),
+/// Returns the path that a model means.
+pub(crate) fn required(path: &str) -> Result<Cow<'_, str>, Refusal> {
+    if path.is_empty() {
+        return Err(Refusal::invalid("path is required"));
     }
+    paths::understand(path).map_err(Refusal::Report)
+}
+
+/// Returns the encoding that a model names, if it names one.
+pub(crate) fn encoding(name: Option<&str>) -> Result<Option<Encoding>, Refusal> {
+    let name = name.filter(|name| !name.is_empty());
+    let found = name.map(|name| {
+        Encoding::named(name).ok_or_else(|| {
+            Refusal::invalid(format!(
+                "encoding {name:?} is not known; use a name such as utf-8, utf-16le, windows-1252 or shift_jis"
+            ))
+        })
+    });
+    found.transpose()
 }
 
 /// What the operating system refuses is about the path; what the operator did not grant is about the plugin, and says so.
@@ -58,7 +74,7 @@ fn is_permission(error: &Error) -> bool {
 /// Returns what is wrong with a path, in the words of the reference where it has some.
 pub(crate) fn about(path: &str, error: &Error) -> String {
     match error {
-        Error::NotFound => format!("file does not exist: {path}"),
+        Error::NotFound => format!("file does not exist: {path}{}", blanks(path)),
         Error::NotAFile => format!("not a file: {path}"),
         Error::NotADirectory => format!("not a directory: {path}"),
         Error::OutsideWorkspace(_) => {
@@ -66,5 +82,14 @@ pub(crate) fn about(path: &str, error: &Error) -> String {
             format!("{path} is outside of the workspace; use paths in {root}")
         }
         error => format!("{error}: {path}"),
+    }
+}
+
+/// Says that the blanks around a path count, if it has any.
+fn blanks(path: &str) -> String {
+    match path.trim() {
+        same if same == path => String::new(),
+        "" => " (a name of blanks)".to_owned(),
+        without => format!(" (with the blanks around it; for {without:?} leave them out)"),
     }
 }

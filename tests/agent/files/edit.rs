@@ -283,7 +283,7 @@ async fn files_that_are_too_large() {
     refused(request, 400, "must specify at most 200 files").await;
 }
 
-/// Whoever comes second is told, and may try again; nobody's edit is lost.
+/// Clients that edit the same place of two files: each edit is made, on the result of another, in both files or in none.
 #[tokio::test]
 async fn clients_that_edit_at_once() {
     let agent = Agent::new().await;
@@ -295,27 +295,11 @@ async fn clients_that_edit_at_once() {
             { "path": path, "edits": [insert] },
             { "path": other, "edits": [insert] },
         ] });
-        for edit in 0.. {
-            match reply(agent.edit(&body)).await {
-                (200, _) => return edit,
-                (409, body) => {
-                    let message = body["message"].as_str().unwrap();
-                    assert!(
-                        message.ends_with(": file changed since it was read"),
-                        "{body}"
-                    );
-                }
-                (status, body) => panic!("{status}: {body}"),
-            }
-        }
-        unreachable!("it tries for ever")
+        let (status, body) = reply(agent.edit(&body)).await;
+        assert_eq!(status, 200, "{body}");
     };
     let clients: Vec<_> = (0..12).map(|index| format!("client {index}")).collect();
-    let conflicts: i32 = join_all(clients.iter().cloned().map(client))
-        .await
-        .iter()
-        .sum();
-    println!("{conflicts} conflicts");
+    join_all(clients.iter().cloned().map(client)).await;
     for name in ["file", "other"] {
         let text = agent.text(name);
         let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();

@@ -1,9 +1,13 @@
 //! The arguments of `edit_files`, in the names of today and in older ones.
 
+use std::borrow::Cow;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_edit::FileEdits;
 use toolhost_edit::matcher::Edit;
+
+use crate::refusal::{self, Refusal};
 
 /// What the model says.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,6 +31,8 @@ pub(super) struct File {
     #[serde(default)]
     #[schemars(!default, length(min = 1))]
     edits: Vec<Replacement>,
+    /// The encoding of the file, such as "shift_jis". Default: the one that it seems to have.
+    encoding: Option<String>,
 }
 
 /// One edit.
@@ -60,14 +66,22 @@ impl File {
         let lacks = |edit: &Replacement| edit.new_text.is_none() && edit.replace.is_none();
         self.edits.iter().any(lacks)
     }
-}
 
-impl<'a> From<&'a File> for FileEdits<'a> {
-    fn from(file: &'a File) -> Self {
-        Self {
-            path: file.path.trim(),
-            edits: file.edits.iter().map(Into::into).collect(),
+    /// Returns the path that is meant. One that is missing is left to the plan, which says everything that is wrong.
+    pub(super) fn path(&self) -> Result<Cow<'_, str>, Refusal> {
+        match self.path.as_str() {
+            "" => Ok("".into()),
+            path => refusal::required(path),
         }
+    }
+
+    /// Returns the edits of the file at this path.
+    pub(super) fn edits<'a>(&'a self, path: &'a str) -> Result<FileEdits<'a>, Refusal> {
+        Ok(FileEdits {
+            path,
+            encoding: refusal::encoding(self.encoding.as_deref())?,
+            edits: self.edits.iter().map(Into::into).collect(),
+        })
     }
 }
 

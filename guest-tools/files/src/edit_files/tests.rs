@@ -96,7 +96,7 @@ fn nothing_is_written_if_anything_is_wrong() {
     assert_eq!(refused(&files, r#"{}"#), "files is required");
     assert_eq!(refused(&files, r#"{"files": []}"#), "files is required");
     assert_eq!(
-        refused(&files, r#"{"files": [{"path": " ", "edits": []}]}"#),
+        refused(&files, r#"{"files": [{"path": "", "edits": []}]}"#),
         "\"path\" is required"
     );
     assert_eq!(
@@ -104,7 +104,7 @@ fn nothing_is_written_if_anything_is_wrong() {
         "must specify at least one edit"
     );
     insta::assert_snapshot!(all(&[one("a", "one"), one("missing", "x"), one("directory", "x"), one("locked", "x"), one("../x", "x")]), @r#"
-    open missing: no such file or directory
+    open missing: no such file or directory; to make a new file, use write_file
     open directory: not a file
     open locked: permission denied
     open ../x: outside of the workspace; use paths in /workspace
@@ -115,10 +115,10 @@ fn nothing_is_written_if_anything_is_wrong() {
 }
 
 #[test]
-fn a_file_that_changed_meanwhile_is_not_written() {
-    /// Files of which one changes as soon as it has been read.
+fn what_others_write_meanwhile_stays() {
+    /// Files of which one becomes this as soon as it has been read.
     #[derive(Debug)]
-    struct Changing(FakeFiles);
+    struct Changing(FakeFiles, &'static str);
 
     impl Files for Changing {
         fn metadata(&self, path: &str) -> Result<toolhost_sdk::files::Metadata, Error> {
@@ -133,7 +133,7 @@ fn a_file_that_changed_meanwhile_is_not_written() {
             let chunk = self.0.read(path, offset, max)?;
             let write = Write {
                 path: "a".into(),
-                data: b"one, and another".into(),
+                data: self.1.into(),
                 when: Precondition::Any,
             };
             self.0.write_all(&[write]).unwrap();
@@ -163,30 +163,144 @@ fn a_file_that_changed_meanwhile_is_not_written() {
         }
     }
 
-    let files = Changing(FakeFiles::new().with("a", "one").with("b", "two"));
-    let call = |json: &str| run(&files, &testing::arguments(json).unwrap()).unwrap_err();
-    let only = r#"{"files": [{"path": "a", "edits": [{"old_text": "one", "new_text": "1"}]}]}"#;
-    assert_eq!(
-        call(only),
-        Refusal::report("file changed since it was read: a")
-    );
-    files
-        .0
-        .write_all(&[Write {
-            path: "a".into(),
-            data: b"one".into(),
-            when: Precondition::Any,
-        }])
-        .unwrap();
     let both = r#"{"files": [
         {"path": "a", "edits": [{"old_text": "one", "new_text": "1"}]},
         {"path": "b", "edits": [{"old_text": "two", "new_text": "2"}]}
     ]}"#;
-    assert_eq!(
-        call(both),
-        Refusal::report("file changed since it was read: a; no file was written")
+    let call = |files: &Changing| run(files, &testing::arguments(both).unwrap());
+    let files = Changing(
+        FakeFiles::new().with("a", "one").with("b", "two"),
+        "one, and another",
     );
+    call(&files).unwrap();
+    assert_eq!(files.0.text("a").unwrap(), "1, and another");
+    assert_eq!(files.0.text("b").unwrap(), "2");
+    let files = Changing(
+        FakeFiles::new().with("a", "zero\none\n").with("b", "two"),
+        "zero\nuno\n1\n",
+    );
+    let Err(Refusal::Report(text)) = call(&files) else {
+        panic!("no conflict");
+    };
+    insta::assert_snapshot!(text, @r"
+    edit a: another writer changed lines 2-3 at the same time; read the file again
+    edit a: search string not found in file. Verify the search string matches the file content exactly, including whitespace and indentation
+    ");
+    assert_eq!(files.0.text("a").unwrap(), "zero\nuno\n1\n");
     assert_eq!(files.0.text("b").unwrap(), "two");
+}
+
+/// Every place that commands and other tools write bytes in.
+#[test]
+fn files_keep_their_encoding() {
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = text.encode_utf16();
+        units.flat_map(u16::to_le_bytes).collect()
+    };
+    let edits = |old: &str, new: &str| {
+        serde_json::json!({"files": [{"path": "f", "edits": [{"old_text": old, "new_text": new}]}]})
+            .to_string()
+    };
+    for (content, old, new, expected, encoding) in [
+        (
+            utf16("\u{FEFF}a\r\nb\r\n"),
+            "a\n",
+            "cd\n",
+            utf16("\u{FEFF}cd\r\nb\r\n"),
+            Some("UTF-16LE"),
+        ),
+        (
+            b"\x95\x5C\x8E\xA6\n\x83\x65\x83\x58\x83\x67\\\n".to_vec(),
+            "\\",
+            "/",
+            b"\x95\x5C\x8E\xA6\n\x83\x65\x83\x58\x83\x67/\n".to_vec(),
+            Some("Shift_JIS"),
+        ),
+        (
+            b"# caf\xE9\nx=1\n".to_vec(),
+            "x=1",
+            "x=\u{E9}",
+            b"# caf\xE9\nx=\xE9\n".to_vec(),
+            Some("windows-1252"),
+        ),
+        (
+            "\u{FEFF}a\n".into(),
+            "a",
+            "\u{2192}",
+            "\u{FEFF}\u{2192}\n".into(),
+            None,
+        ),
+    ] {
+        let files = FakeFiles::new().with("f", &content);
+        let edited = edit(&files, &edits(old, new)).unwrap();
+        assert_eq!(edited.files[0].encoding, encoding);
+        assert_eq!(files.read("f", 0, 99).unwrap().data, expected);
+    }
+    for (content, why) in [
+        (
+            &b"PK\x03\x04 x=1 \0"[..],
+            "edit f: file is binary (application/zip), not text",
+        ),
+        (
+            &[b"\x7FELFx=1".as_slice(), &[0; 64]].concat(),
+            "edit f: file is binary (application/x-executable), not text",
+        ),
+        (
+            b"# caf\xE9\nx=1\n",
+            "edit f: windows-1252 has no character U+65E5 \"\u{65E5}\", which line 2 of the new text has; use other characters, or \
+             convert the file to UTF-8 first",
+        ),
+    ] {
+        let files = FakeFiles::new().with("f", content);
+        assert_eq!(refused(&files, &edits("x=1", "x=\u{65E5}")), why);
+        assert!(files.written().is_empty());
+    }
+    let unknown = r#"{"files": [{"path": "f", "encoding": "rot13", "edits": [{"old_text": "a", "new_text": "b"}]}]}"#;
+    assert_eq!(
+        refused(&FakeFiles::new(), unknown),
+        "encoding \"rot13\" is not known; use a name such as utf-8, utf-16le, windows-1252 or shift_jis"
+    );
+}
+
+#[test]
+fn paths_mean_what_models_mean() {
+    let files = FakeFiles::new()
+        .with("a b", "one")
+        .with("sp", "one")
+        .with("sp ", "one");
+    let one = |path: &str| {
+        format!(
+            r#"{{"files": [{{"path": "{path}", "edits": [{{"old_text": "one", "new_text": "1"}}]}}]}}"#
+        )
+    };
+    let edited = edit(&files, &one("file:///workspace/a%20b")).unwrap();
+    assert_eq!(edited.files[0].path, "/workspace/a b");
+    edit(&files, &one("sp ")).unwrap();
+    let texts = ["a b", "sp", "sp "].map(|path| files.text(path).unwrap());
+    assert_eq!(texts, ["1", "one", "1"]);
+    for path in ["~/x", "$HOME/x", "C:\\\\x"] {
+        let text = refused(&files, &one(path));
+        assert!(
+            text.contains("use an absolute path, or one relative to /workspace"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn a_new_file_is_for_another_tool() {
+    let files = FakeFiles::new().with("empty", "");
+    let text = refused(
+        &files,
+        r#"{"files": [
+            {"path": "empty", "edits": [{"old_text": "a", "new_text": "b"}]},
+            {"path": "new", "edits": [{"old_text": "a", "new_text": "b"}]}
+        ]}"#,
+    );
+    insta::assert_snapshot!(text, @r"
+    open empty: file is empty; to write it as a whole, use write_file
+    open new: no such file or directory; to make a new file, use write_file
+    ");
 }
 
 #[test]
@@ -227,7 +341,16 @@ fn large_differences_are_cut_and_large_files_refused() {
     let text = refused(&files, &format!(r#"{{"files": [{}]}}"#, entries.join(",")));
     assert_eq!(
         text,
-        "the files together are too large for one call; edit fewer at once"
+        "the files together are too large for one call, which takes 7340032 bytes: the largest, c, has 3145731; edit fewer at once"
+    );
+    let files = FakeFiles::new().with("f", "x\n".repeat(1 << 20));
+    let long = "y".repeat(10);
+    let json = format!(
+        r#"{{"files": [{{"path": "f", "edits": [{{"old_text": "x", "new_text": "{long}", "replace_all": true}}]}}]}}"#
+    );
+    assert_eq!(
+        refused(&files, &json),
+        "edit f: the file would become 11534336 bytes, and the most that one call can write is 7340032; replace less"
     );
 }
 
@@ -249,5 +372,5 @@ fn a_new_text_is_needed() {
 #[test]
 fn the_schema_has_the_names_of_today() {
     let schema = Schema::of_arguments::<Arguments>();
-    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"files":{"type":"array","items":{"description":"One file.","type":"object","properties":{"path":{"description":"The file to edit: absolute, or relative to the workspace directory.","type":"string"},"edits":{"description":"The edits, made in order.","type":"array","items":{"description":"One edit.","type":"object","properties":{"old_text":{"description":"The text to replace, exactly as it is in the file, with enough of what is around it to occur once.","type":"string"},"new_text":{"description":"The text to put in its place; empty to delete it.","type":"string"},"replace_all":{"description":"Replace every occurrence, instead of refusing where there are several.","type":"boolean","default":false}},"additionalProperties":false,"required":["old_text","new_text"]},"minItems":1}},"additionalProperties":false,"required":["path","edits"]},"description":"The files to edit.","minItems":1}},"required":["files"]}"#);
+    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"files":{"type":"array","items":{"description":"One file.","type":"object","properties":{"path":{"description":"The file to edit: absolute, or relative to the workspace directory.","type":"string"},"edits":{"description":"The edits, made in order.","type":"array","items":{"description":"One edit.","type":"object","properties":{"old_text":{"description":"The text to replace, exactly as it is in the file, with enough of what is around it to occur once.","type":"string"},"new_text":{"description":"The text to put in its place; empty to delete it.","type":"string"},"replace_all":{"description":"Replace every occurrence, instead of refusing where there are several.","type":"boolean","default":false}},"additionalProperties":false,"required":["old_text","new_text"]},"minItems":1},"encoding":{"description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have.","type":"string"}},"additionalProperties":false,"required":["path","edits"]},"description":"The files to edit.","minItems":1}},"required":["files"]}"#);
 }

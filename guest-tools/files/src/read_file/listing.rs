@@ -16,7 +16,8 @@ pub(super) fn list(files: &dyn Files, path: &str) -> Result<Page, Refusal> {
     };
     let name = |name: String, kind| match kind {
         FileKind::Directory => name + "/",
-        _ => name,
+        FileKind::Other => name + " (pipe, socket or device)",
+        FileKind::File | FileKind::Symlink => name,
     };
     let entries = entries
         .into_iter()

@@ -1,6 +1,8 @@
 //! One page of a text file.
 
+use toolhost_edit::encoding::Encoding;
 use toolhost_sdk::files::Error;
+use toolhost_view::hidden;
 
 use super::scan::{Line, Scan};
 use super::{Page, TruncatedBy};
@@ -18,13 +20,14 @@ const CUT: &str = "... [truncated]";
 /// The largest file whose lines are counted when a page does not reach its end.
 const MAX_COUNTED: u64 = 64 << 20;
 
-/// Reads the lines from `offset` on, at most `limit` of them.
+/// Reads the lines from `offset` on, at most `limit` of them. Also returns whether some bytes of them are no text.
 pub(super) fn read(
-    mut scan: Scan<'_>,
+    scan: &mut Scan<'_>,
     path: &str,
     offset: u64,
     limit: u64,
-) -> Result<Page, Refusal> {
+    encoding: Encoding,
+) -> Result<(Page, bool), Refusal> {
     let refused = |error: Error| Refusal::of(path, error);
     let before = if offset > 1 {
         scan.skip(offset - 1).map_err(refused)?
@@ -33,14 +36,14 @@ pub(super) fn read(
     };
     if offset > 1 && scan.is_at_end() {
         // Nothing is where the line would begin: count what there is.
-        let open = u64::from(!ends_with_line_feed(&scan).map_err(refused)?);
+        let open = u64::from(!ends_with_line_feed(scan).map_err(refused)?);
         let total = before + open;
         let lines = if total == 1 { "line" } else { "lines" };
         return Err(Refusal::report(format!(
             "offset {offset} is beyond the file length of {total} {lines}"
         )));
     }
-    let mut text = Text::default();
+    let mut text = Text::new(encoding);
     while text.lines < limit {
         let position = scan.position();
         let Some(line) = scan.next(MAX_LINE + 4).map_err(refused)? else {
@@ -65,17 +68,18 @@ pub(super) fn read(
         true => TruncatedBy::Bytes,
         false => TruncatedBy::Lines,
     };
-    Ok(Page {
+    let page = Page {
         note: text.note(),
         content: Some(text.content),
-        file_size: Some(scan.size()),
+        file_size: Some(scan.file_size()),
         total_lines: total,
         lines_read: Some(text.lines),
         next_offset: (!at_end).then_some(next),
         truncated_by: (!at_end).then_some(truncated_by),
         version: Some(scan.version().to_owned()),
         ..Page::default()
-    })
+    };
+    Ok((page, text.replaced))
 }
 
 fn ends_with_line_feed(scan: &Scan<'_>) -> Result<bool, Error> {
@@ -83,52 +87,108 @@ fn ends_with_line_feed(scan: &Scan<'_>) -> Result<bool, Error> {
 }
 
 /// The lines of a page.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Text {
+    encoding: Encoding,
     content: String,
     lines: u64,
     /// Whether the next line did not fit.
     full: bool,
     /// Whether bytes were replaced that are no text.
     replaced: bool,
+    /// How many characters are shown by their numbers.
+    escaped: u64,
+}
+
+/// What is shown of a line.
+struct Shown {
+    text: String,
+    /// Whether some of it is no text.
+    replaced: bool,
+    /// How many characters are shown by their numbers.
+    escaped: u64,
 }
 
 impl Text {
+    fn new(encoding: Encoding) -> Self {
+        Self {
+            encoding,
+            content: String::new(),
+            lines: 0,
+            full: false,
+            replaced: false,
+            escaped: 0,
+        }
+    }
+
     /// Adds a line, unless it does not fit. The first one always does.
     fn push(&mut self, number: u64, line: &Line) -> bool {
-        let (shown, replaced) = shown(line);
+        let shown = shown(line, number == 1, self.encoding);
         let separator = if self.lines == 0 { "" } else { "\n" };
-        let line = format!("{separator}{number}\t{shown}");
+        let line = format!("{separator}{number}\t{}", shown.text);
         if self.content.len() + line.len() > MAX_BYTES {
             return false;
         }
         self.content.push_str(&line);
         self.lines += 1;
-        self.replaced |= replaced;
+        self.replaced |= shown.replaced;
+        self.escaped += shown.escaped;
         true
     }
 
     fn note(&self) -> Option<String> {
-        let note = "some bytes are not UTF-8 and are shown as U+FFFD; edit_files keeps them, and cannot match them";
-        self.replaced.then(|| note.to_owned())
+        let name = self.encoding.name();
+        let replaced = self.replaced.then(|| {
+            format!(
+                "some bytes are not {name} and are shown as U+FFFD; edit_files keeps them, and cannot match them"
+            )
+        });
+        let characters = match self.escaped {
+            1 => "character without ink is",
+            _ => "characters without ink are",
+        };
+        let escaped = (self.escaped > 0).then(|| {
+            let count = self.escaped;
+            format!("{count} {characters} shown by number, such as <U+200B>; edit_files takes that for the character")
+        });
+        let notes: Vec<_> = replaced.into_iter().chain(escaped).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 }
 
-/// Returns what is shown of a line, and whether some of it is no text.
-fn shown(line: &Line) -> (String, bool) {
+/// Returns what is shown of a line. A byte order mark at the beginning of the file is none of its text.
+fn shown(line: &Line, is_first: bool, encoding: Encoding) -> Shown {
     if memchr::memchr(0, &line.start).is_some() {
-        return (format!("[{} bytes that are not text]", line.length), false);
+        return Shown {
+            text: format!("[{} bytes that are not text]", line.length),
+            replaced: false,
+            escaped: 0,
+        };
     }
-    let text = String::from_utf8_lossy(&line.start);
-    if line.length <= MAX_LINE as u64 {
-        let replaced = matches!(text, std::borrow::Cow::Owned(_));
-        return (text.into_owned(), replaced);
-    }
-    let end = cut(&line.start);
+    let is_cut = line.length > MAX_LINE as u64;
+    let end = if is_cut {
+        cut(&line.start)
+    } else {
+        line.start.len()
+    };
     let start = line.start.get(..end).unwrap_or_default();
-    let text = String::from_utf8_lossy(start);
-    let replaced = matches!(text, std::borrow::Cow::Owned(_));
-    (format!("{text}{CUT}"), replaced)
+    let (text, replaced) = encoding.decode_lossy(start);
+    let text = match text.strip_prefix('\u{FEFF}') {
+        Some(text) if is_first => text,
+        _ => &text,
+    };
+    // A carriage return at the end is a line ending.
+    let (text, ending) = match text.strip_suffix('\r') {
+        Some(text) if !is_cut => (text, "\r"),
+        _ => (text, ""),
+    };
+    let (text, escaped) = hidden::escape(text);
+    let cut = if is_cut { CUT } else { "" };
+    Shown {
+        text: format!("{text}{ending}{cut}"),
+        replaced,
+        escaped,
+    }
 }
 
 /// Returns where a long line is cut: within no character.

@@ -8,12 +8,15 @@ const STEP: u32 = 256 << 10;
 /// From here on, the end of a line is looked for by the host.
 const LONG: u64 = 64 << 10;
 
-/// A file that is read.
+/// A file that is read, or the text of one.
 #[derive(Debug)]
 pub(super) struct Scan<'a> {
     files: &'a dyn Files,
     path: &'a str,
+    /// How many bytes are scanned.
     size: u64,
+    /// The size of the file, if the buffer has all of its text in another encoding.
+    of_file: Option<u64>,
     version: String,
     buffer: Vec<u8>,
     /// Where in the file the buffer begins.
@@ -38,12 +41,41 @@ impl<'a> Scan<'a> {
             files,
             path,
             size: chunk.size,
+            of_file: None,
             // That of the first bytes: what changes while the rest is read makes a write with it fail.
             version: chunk.version,
             buffer: chunk.data,
             begin: 0,
             used: 0,
         })
+    }
+
+    /// Scans this text, which is all that the file has, in its place.
+    pub(super) fn of_text(self, text: Vec<u8>) -> Self {
+        Self {
+            of_file: Some(self.size),
+            size: text.len() as u64,
+            buffer: text,
+            begin: 0,
+            used: 0,
+            ..self
+        }
+    }
+
+    pub(super) fn files(&self) -> &'a dyn Files {
+        self.files
+    }
+
+    pub(super) fn path(&self) -> &'a str {
+        self.path
+    }
+
+    /// Returns all bytes of a file that has at most this many. Only before anything else is done.
+    pub(super) fn all(&self, most: u32) -> Result<Vec<u8>, Error> {
+        if self.size <= self.buffer.len() as u64 {
+            return Ok(self.buffer.clone());
+        }
+        Ok(self.files.read(self.path, 0, most)?.data)
     }
 
     /// Returns the bytes that the file begins with. Only before anything else is done.
@@ -53,6 +85,11 @@ impl<'a> Scan<'a> {
 
     pub(super) fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Returns the size of the file in bytes, whatever its encoding.
+    pub(super) fn file_size(&self) -> u64 {
+        self.of_file.unwrap_or(self.size)
     }
 
     pub(super) fn version(&self) -> &str {
@@ -70,9 +107,24 @@ impl<'a> Scan<'a> {
 
     /// Goes over a number of lines. Returns how many line feeds there were.
     pub(super) fn skip(&mut self, lines: u64) -> Result<u64, Error> {
+        if self.of_file.is_some() {
+            return Ok(self.skip_in_buffer(lines));
+        }
         let skipped = self.files.skip_lines(self.path, self.position(), lines)?;
         self.go_to(skipped.offset);
         Ok(skipped.lines)
+    }
+
+    fn skip_in_buffer(&mut self, lines: u64) -> u64 {
+        let rest = self.buffer.get(self.used..).unwrap_or_default();
+        let ends = memchr::memchr_iter(b'\n', rest).zip(1..=lines);
+        let (last, count) = ends.last().unzip();
+        let is_all = count.unwrap_or_default() < lines;
+        self.used += match last {
+            Some(last) if !is_all => last + 1,
+            _ => rest.len(),
+        };
+        count.unwrap_or_default()
     }
 
     /// Returns the next line, of which the start is at least `most` bytes if it has as many; `None` at the end.
@@ -120,6 +172,9 @@ impl<'a> Scan<'a> {
 
     /// Returns the last byte of the file.
     pub(super) fn last(&self) -> Result<Option<u8>, Error> {
+        if self.of_file.is_some() {
+            return Ok(self.buffer.last().copied());
+        }
         let last = self.size.saturating_sub(1);
         Ok(self.files.read(self.path, last, 1)?.data.first().copied())
     }

@@ -139,16 +139,102 @@ fn what_is_no_text() {
     assert_eq!(described(png), ("image/png".into(), 16));
     assert_eq!(described(b"a\0"), ("application/octet-stream".into(), 2));
     assert_eq!(
-        described(b"\xff\xfeh\0"),
-        ("text/plain; charset=utf-16le".into(), 4)
+        described(b"\xff\xfe\0\0h\0\0\0"),
+        ("text/plain; charset=utf-32".into(), 8)
     );
-    let invalid = page(b"ok\n\xff\xfe\n", 1, 0);
-    assert_eq!(shown(&invalid).0, "1\tok\n2\t\u{fffd}\u{fffd}");
+    let invalid = page(
+        "\u{e4}\u{e4}\n\u{e4}"
+            .as_bytes()
+            .iter()
+            .chain(b"\xff\n")
+            .copied()
+            .collect::<Vec<_>>(),
+        1,
+        0,
+    );
+    assert_eq!(shown(&invalid).0, "1\t\u{e4}\u{e4}\n2\t\u{e4}\u{fffd}");
     assert!(invalid.note.unwrap().contains("not UTF-8"));
     let mut late = vec![b'\n'; 10_000];
     late.extend(b"a\0b");
     let late = page(late, 10_001, 0);
     assert_eq!(shown(&late).0, "10001\t[3 bytes that are not text]");
+}
+
+#[test]
+fn encodings_are_known() {
+    let utf16: Vec<u8> = "\u{feff}one\r\ntwo \u{e4}\n\u{10a}\u{a05}"
+        .encode_utf16()
+        .flat_map(u16::to_be_bytes)
+        .collect();
+    let first = page(&utf16, 1, 1);
+    assert_eq!(shown(&first), ("1\tone\r", 1, 3));
+    assert_eq!(
+        (first.next_offset, first.file_size),
+        (Some(2), Some(utf16.len() as u64))
+    );
+    assert_eq!(
+        first.encoding.as_deref(),
+        Some("UTF-16BE with a byte order mark")
+    );
+    assert_eq!(
+        shown(&page(&utf16, 2, 0)),
+        ("2\ttwo \u{e4}\n3\t\u{10a}\u{a05}", 2, 3)
+    );
+    let marked = page("\u{feff}a\nb", 1, 0);
+    assert_eq!(shown(&marked).0, "1\ta\n2\tb");
+    assert_eq!(
+        (marked.encoding.as_deref(), marked.note),
+        (Some("UTF-8 with a byte order mark"), None)
+    );
+    let latin = page(b"caf\xe9\n", 1, 0);
+    assert_eq!(
+        (shown(&latin).0, latin.encoding.as_deref()),
+        ("1\tcaf\u{e9}", Some("windows-1252"))
+    );
+    // What shows only far behind the start.
+    let mut late = b"plain\n".repeat(100_000);
+    late.extend(b"\x95\x5c\x8e\xa6\x82\xb7\x82\xe9\n");
+    let late = page(late, 100_001, 0);
+    assert_eq!(
+        (shown(&late), late.encoding.as_deref()),
+        (
+            ("100001\t\u{8868}\u{793a}\u{3059}\u{308b}", 1, 100_001),
+            Some("Shift_JIS")
+        )
+    );
+    // A file that is too large to be edited is read line by line.
+    let large = page(b"gr\xf6\xdfe\n".repeat(1 << 20), 1_000_000, 1);
+    assert_eq!(
+        (shown(&large).0, large.encoding.as_deref()),
+        ("1000000\tgr\u{f6}\u{df}e", Some("windows-1252"))
+    );
+    // What the model says goes before what it looks like.
+    let files = FakeFiles::new().with("f", b"\xf6\n");
+    let greek = read(&files, r#"{"path": "f", "encoding": "iso-8859-7"}"#).unwrap();
+    assert_eq!(
+        (shown(&greek).0, greek.encoding.as_deref()),
+        ("1\t\u{3c6}", Some("ISO-8859-7"))
+    );
+    let wrong = refused(&files, r#"{"path": "f", "encoding": "shift_jis"}"#);
+    assert_eq!(wrong, "file is not valid Shift_JIS: f");
+}
+
+#[test]
+fn what_has_no_ink_is_shown_by_its_number() {
+    let hidden = page("foo\u{200b}bar\n\u{202e}a\x0c\rb\u{feff}\r\n", 1, 0);
+    assert_eq!(
+        shown(&hidden).0,
+        "1\tfoo<U+200B>bar\n2\t<U+202E>a<U+000C><U+000D>b<U+FEFF>\r"
+    );
+    assert_eq!(
+        hidden.note.as_deref(),
+        Some(
+            "5 characters without ink are shown by number, such as <U+200B>; edit_files takes that for the character"
+        )
+    );
+    let one = page("a\u{200b}", 1, 0).note.unwrap();
+    assert!(one.starts_with("1 character without ink is shown"), "{one}");
+    assert_eq!(page("👨\u{200d}👩 \u{e4}\t", 1, 0).note, None);
 }
 
 #[test]
@@ -179,6 +265,19 @@ fn what_is_wrong_is_said() {
     for (json, text) in [
         ("{}", "path is required"),
         (r#"{"path": "x"}"#, "file does not exist: x"),
+        (
+            r#"{"path": "f "}"#,
+            "file does not exist: f  (with the blanks around it; for \"f\" leave them out)",
+        ),
+        (
+            r#"{"path": "~/f"}"#,
+            "~/f: \"~\" is not expanded here; use an absolute path, or one relative to /workspace (or ./ in front, if the name is \
+             meant as it is)",
+        ),
+        (
+            r#"{"path": "f", "encoding": "latin-9000"}"#,
+            "encoding \"latin-9000\" is not known; use a name such as utf-8, utf-16le, windows-1252 or shift_jis",
+        ),
         (r#"{"path": "locked"}"#, "permission denied: locked"),
         (r#"{"path": "pipe"}"#, "not a file: pipe"),
         (
@@ -196,15 +295,15 @@ fn what_is_wrong_is_said() {
     ] {
         assert_eq!(refused(&files, json), text);
     }
-    let zero = read(&files, r#"{"path": " f ", "offset": 0}"#).unwrap();
+    let zero = read(&files, r#"{"path": "f", "offset": 0}"#).unwrap();
     assert_eq!(zero.lines_read, Some(1));
 }
 
 #[test]
 fn the_schema() {
     let schema = Schema::of_arguments::<Arguments>();
-    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."}},"required":["path"]}"#);
-    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory, those of directories with a `/` behind them."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
+    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."},"encoding":{"type":"string","description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have."}},"required":["path"]}"#);
+    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
 }
 
 proptest! {

@@ -12,9 +12,8 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Semaphore;
 use toolhost_edit::matcher::Edit;
-use toolhost_edit::{Bounds, FileEdits, Kind, Planned, Problem, diff, plan};
+use toolhost_edit::{Bounds, Failure, FileEdits, Kind, Planned, Problem, edit as edit_files};
 
-use super::path::{refused, status, text};
 use crate::error::ApiError;
 use crate::oversight::Watched;
 use crate::query::Query;
@@ -22,7 +21,7 @@ use crate::tool_calls::{ToolCall, digest};
 use crate::{body, reply};
 use source::Source;
 use toolhost_workspace::Workspace;
-use toolhost_workspace::files::{Error, MAX_WRITE, MAX_WRITES, Precondition, Write};
+use toolhost_workspace::files::{MAX_WRITE, MAX_WRITES};
 
 /// The permits of requests that edit at once. Each holds its files in memory.
 static EDITS: Semaphore = Semaphore::const_new(32);
@@ -90,24 +89,18 @@ async fn apply(
 ) -> Result<Response, ApiError> {
     watched.approve("edit-files", &body).await?;
     let _permit = EDITS.acquire().await;
-    let (planned, edited) = body.run(Arc::clone(&workspace)).await?;
-    write(&watched.workspace(workspace), planned).await?;
+    let edited = body.run(Arc::new(watched.workspace(workspace))).await?;
     let edited = Edited { files: edited };
     Ok(reply::json(StatusCode::OK, &edited))
 }
 
 impl Body {
-    /// Makes all edits in memory, and returns their diffs if the client asks for them. The search for matches runs on a
-    /// blocking thread.
-    async fn run(
-        self,
-        workspace: Arc<dyn Workspace>,
-    ) -> Result<(Vec<Planned>, Option<Vec<EditedFile>>), ApiError> {
+    /// Makes all edits, and returns their diffs if the client asks for them. The search for matches runs on a blocking thread.
+    async fn run(self, workspace: Arc<dyn Workspace>) -> Result<Option<Vec<EditedFile>>, ApiError> {
         let source = Source::new(workspace);
         let run = tokio::task::spawn_blocking(move || {
-            let planned = self.plan(source)?;
-            let edited = self.include_diff.then(|| shown(&planned));
-            Ok((planned, edited))
+            let planned = self.edit(source)?;
+            Ok(self.include_diff.then(|| shown(&planned)))
         });
         run.await.unwrap_or_else(|error| {
             let text = format!("the host failed: {error}");
@@ -115,15 +108,17 @@ impl Body {
         })
     }
 
-    /// Makes all edits in memory.
-    fn plan(&self, mut source: Source) -> Result<Vec<Planned>, ApiError> {
+    fn edit(&self, mut source: Source) -> Result<Vec<Planned>, ApiError> {
         // More files could not be written, so they are refused before they are read.
         if self.files.len() > MAX_WRITES {
             let message = format!("must specify at most {MAX_WRITES} files");
             return Err(ApiError::bad_request(message));
         }
         let entries: Vec<FileEdits<'_>> = self.files.iter().map(File::edits).collect();
-        plan(&entries, None, MAX_WRITE, &mut source).map_err(|problems| combined_error(&problems))
+        edit_files(&entries, None, MAX_WRITE, &mut source).map_err(|failure| match failure {
+            Failure::Problems(problems) => combined_error(&problems),
+            Failure::Write(error) => error,
+        })
     }
 }
 
@@ -136,6 +131,7 @@ impl File {
         });
         FileEdits {
             path: &self.path,
+            encoding: None,
             edits: edits.collect(),
         }
     }
@@ -148,6 +144,7 @@ fn combined_error(problems: &[Problem]) -> ApiError {
         Some(Kind::Failed) => StatusCode::INTERNAL_SERVER_ERROR,
         Some(Kind::NotFound) => StatusCode::NOT_FOUND,
         Some(Kind::Denied) => StatusCode::FORBIDDEN,
+        Some(Kind::Conflict) => StatusCode::CONFLICT,
         Some(Kind::Invalid) | None => StatusCode::BAD_REQUEST,
     };
     let texts: Vec<_> = problems.iter().map(Problem::to_string).collect();
@@ -157,35 +154,7 @@ fn combined_error(problems: &[Problem]) -> ApiError {
 fn shown(planned: &[Planned]) -> Vec<EditedFile> {
     let files = planned.iter().map(|file| EditedFile {
         path: file.path.clone(),
-        diff: diff(&file.path, &file.old.data, &file.new, Bounds::NONE),
+        diff: file.diff(Bounds::NONE),
     });
     files.collect()
-}
-
-/// Writes the files that the edits changed, if none of them has changed since it was read.
-async fn write(workspace: &dyn Workspace, planned: Vec<Planned>) -> Result<(), ApiError> {
-    let changed = planned.into_iter().filter(|file| file.new != file.old.data);
-    let (paths, writes): (Vec<_>, Vec<_>) = changed
-        .map(|file| {
-            let write = Write {
-                path: file.path.clone(),
-                data: file.new,
-                when: Precondition::Version(file.old.version),
-            };
-            (file.path, write)
-        })
-        .unzip();
-    if writes.is_empty() {
-        return Ok(());
-    }
-    let written = workspace.write_files(writes, Arc::default()).await;
-    written.map(drop).map_err(|(index, error)| {
-        let path = paths.get(index).map_or("", String::as_str);
-        match error {
-            Error::Changed(_) | Error::Failed(_) | Error::UnknownOutcome(_) => {
-                ApiError::new(status(&error), format!("edit {path}: {}", text(&error)))
-            }
-            error => refused(path, &error),
-        }
-    })
 }

@@ -1,13 +1,14 @@
-//! The files of a workspace as the source of edits, for a thread that may block.
+//! The files of a workspace as those that edits read and write, for a thread that may block.
 
 use std::sync::Arc;
 
 use tokio::runtime::Handle;
-use toolhost_edit::{Content, Kind, Problem, Source as Files};
+use toolhost_edit::{Content, Files, Kind, NotWritten, Planned, Problem};
 use toolhost_workspace::Workspace;
-use toolhost_workspace::files::{Error, MAX_READ};
+use toolhost_workspace::files::{Error, MAX_READ, Precondition, Write};
 
-use crate::files::path::text;
+use crate::error::ApiError;
+use crate::files::path::{refused, status, text};
 
 /// The files of a workspace.
 #[derive(Debug)]
@@ -17,7 +18,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// Reads from this workspace.
+    /// Reads from and writes to this workspace.
     ///
     /// # Panics
     ///
@@ -30,7 +31,7 @@ impl Source {
     }
 }
 
-impl Files for Source {
+impl toolhost_edit::Source for Source {
     fn read(&mut self, path: &str) -> Result<Content, Problem> {
         let read = self
             .workspace
@@ -50,6 +51,29 @@ impl Files for Source {
             data: chunk.data,
             version: chunk.version,
             identity: chunk.identity,
+        })
+    }
+}
+
+impl Files for Source {
+    type Error = ApiError;
+
+    fn write(&mut self, changed: &[&Planned]) -> Result<(), NotWritten<ApiError>> {
+        let writes = changed.iter().map(|file| Write {
+            path: file.path.clone(),
+            data: file.data().to_vec(),
+            when: Precondition::Version(file.version.clone()),
+        });
+        let write = self.workspace.write_files(writes.collect(), Arc::default());
+        let Err((index, error)) = self.runtime.block_on(write) else {
+            return Ok(());
+        };
+        let path = changed.get(index).map_or("", |file| file.path.as_str());
+        let in_words = || ApiError::new(status(&error), format!("edit {path}: {}", text(&error)));
+        Err(match error {
+            Error::Changed(_) => NotWritten::Changed(in_words()),
+            Error::Failed(_) | Error::UnknownOutcome(_) => NotWritten::Failed(in_words()),
+            _ => NotWritten::Failed(refused(path, &error)),
         })
     }
 }

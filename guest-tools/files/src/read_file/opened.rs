@@ -1,0 +1,168 @@
+//! What a file is: text in some encoding, or something else.
+
+use toolhost_edit::encoding::{Encoding, NotText, Text};
+
+use super::page;
+use super::scan::Scan;
+use super::{Kind, Page};
+use crate::refusal::Refusal;
+
+/// How much of the start of a file is looked at for zero bytes, as Git does.
+const LOOK: usize = 8_000;
+
+/// The largest file that is read as a whole to know its encoding, which is the largest that can be edited.
+const MAX_WHOLE: u32 = 4 << 20;
+
+const MARK: &[u8] = "\u{FEFF}".as_bytes();
+
+/// What there is at a path.
+#[derive(Debug)]
+pub(super) enum Opened<'a> {
+    Text(OpenedText<'a>),
+    Other(Page),
+}
+
+/// A file with text.
+#[derive(Debug)]
+pub(super) struct OpenedText<'a> {
+    scan: Scan<'a>,
+    /// The encoding of the lines that are scanned.
+    lines: Encoding,
+    /// The encoding of the file.
+    encoding: Encoding,
+    is_marked: bool,
+    /// Whether its encoding is certain, or what the page shows of it is looked at first.
+    is_certain: bool,
+    note: Option<&'static str>,
+}
+
+/// Looks at the beginning of a file and, if that is not plain UTF-8, at all of it.
+pub(super) fn open<'a>(
+    scan: Scan<'a>,
+    path: &str,
+    given: Option<Encoding>,
+) -> Result<Opened<'a>, Refusal> {
+    let start = scan.start();
+    let look = start.get(..LOOK).unwrap_or(start);
+    let is_plain = memchr::memchr(0, look).is_none() && is_utf8(start);
+    if given.is_none() && is_plain {
+        return Ok(Opened::Text(OpenedText::utf8(scan, false)));
+    }
+    look_at_all(scan, path, given)
+}
+
+fn look_at_all<'a>(
+    scan: Scan<'a>,
+    path: &str,
+    given: Option<Encoding>,
+) -> Result<Opened<'a>, Refusal> {
+    let is_whole = scan.size() <= u64::from(MAX_WHOLE);
+    let mut data = if is_whole {
+        scan.all(MAX_WHOLE)
+            .map_err(|error| Refusal::of(path, error))?
+    } else {
+        scan.start().to_vec()
+    };
+    if !is_whole {
+        // Without the line that is cut.
+        data.truncate(memchr::memrchr(b'\n', &data).map_or(data.len(), |end| end + 1));
+    }
+    let has_early_zero = memchr::memchr(0, data.get(..LOOK).unwrap_or(&data)).is_some();
+    let (text, lossless) = match Text::decode(data, given) {
+        Ok(decoded) => decoded,
+        Err(NotText::Binary(None)) if !has_early_zero => {
+            return Ok(Opened::Text(OpenedText::utf8(scan, true)));
+        }
+        Err(NotText::Binary(kind)) => {
+            return Ok(Opened::Other(other(
+                &scan,
+                kind.unwrap_or("application/octet-stream"),
+            )));
+        }
+        Err(NotText::Utf32) => {
+            return Ok(Opened::Other(other(&scan, "text/plain; charset=utf-32")));
+        }
+        Err(problem) => return Err(Refusal::report(format!("{problem}: {path}"))),
+    };
+    let (encoding, is_marked) = (text.encoding, text.is_marked());
+    let note = (!lossless).then_some(
+        "edit_files cannot edit the file: some of its bytes would change outside of the edit",
+    );
+    let (scan, lines) = match encoding {
+        Encoding::Utf8 => (scan, Encoding::Utf8),
+        _ if is_whole => (scan.of_text(text.bytes), Encoding::Utf8),
+        Encoding::Legacy(_) => (scan, encoding),
+        Encoding::Utf16Le | Encoding::Utf16Be => {
+            let kind = format!("text/plain; charset={}", encoding.name().to_lowercase());
+            let mut page = other(&scan, &kind);
+            let advice =
+                "it is too large to be read in this encoding; convert it with iconv in execute";
+            page.note = Some(advice.to_owned());
+            return Ok(Opened::Other(page));
+        }
+    };
+    Ok(Opened::Text(OpenedText {
+        scan,
+        lines,
+        encoding,
+        is_marked,
+        is_certain: true,
+        note,
+    }))
+}
+
+impl<'a> OpenedText<'a> {
+    fn utf8(scan: Scan<'a>, is_certain: bool) -> Self {
+        Self {
+            is_marked: scan.start().starts_with(MARK),
+            scan,
+            lines: Encoding::Utf8,
+            encoding: Encoding::Utf8,
+            is_certain,
+            note: None,
+        }
+    }
+
+    /// Reads a page of the lines.
+    pub(super) fn page(mut self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+        let (mut page, is_replaced) = page::read(&mut self.scan, path, offset, limit, self.lines)?;
+        if is_replaced && !self.is_certain && self.scan.size() <= u64::from(MAX_WHOLE) {
+            // The encoding shows only here.
+            let scan = Scan::begin(self.scan.files(), self.scan.path())
+                .map_err(|error| Refusal::of(path, error))?;
+            return match look_at_all(scan, path, None)? {
+                Opened::Text(text) if text.encoding == Encoding::Utf8 => Ok(page),
+                Opened::Text(text) => text.page(path, offset, limit),
+                Opened::Other(page) => Ok(page),
+            };
+        }
+        let name = self.encoding.name();
+        page.encoding = match (self.encoding, self.is_marked) {
+            (Encoding::Utf8, false) => None,
+            (_, true) => Some(format!("{name} with a byte order mark")),
+            (_, false) => Some(name.to_owned()),
+        };
+        if let Some(note) = self.note {
+            let notes: Vec<_> = page.note.iter().map(String::as_str).chain([note]).collect();
+            page.note = Some(notes.join("; "));
+        }
+        Ok(page)
+    }
+}
+
+/// Returns whether the start of a file is UTF-8, but for a character that is cut.
+fn is_utf8(start: &[u8]) -> bool {
+    std::str::from_utf8(start)
+        .err()
+        .is_none_or(|error| error.error_len().is_none() && start.len() > usize::from(u8::MAX))
+}
+
+fn other(scan: &Scan<'_>, media_type: &str) -> Page {
+    Page {
+        kind: Some(Kind::Binary),
+        file_size: Some(scan.file_size()),
+        media_type: Some(media_type.to_owned()),
+        version: Some(scan.version().to_owned()),
+        ..Page::default()
+    }
+}
