@@ -47,6 +47,8 @@ pub(crate) struct Files {
     temporaries: Option<Arc<Temporaries>>,
     /// Held while preconditions are checked and files replaced, so that two writers take turns.
     replacing: Arc<Mutex<()>>,
+    /// The files that are being written.
+    turns: Arc<write::Turns>,
 }
 
 impl Files {
@@ -60,6 +62,7 @@ impl Files {
             roots: Roots::open(config, closed)?,
             temporaries: None,
             replacing: Arc::default(),
+            turns: Arc::default(),
         })
     }
 
@@ -79,6 +82,7 @@ impl Files {
             roots: self.roots.beside(workspace)?,
             temporaries: self.temporaries.clone(),
             replacing: Arc::default(),
+            turns: Arc::default(),
         })
     }
 
@@ -103,6 +107,7 @@ impl Files {
             roots: self.roots.restricted(roots)?,
             temporaries: self.temporaries.clone(),
             replacing: Arc::clone(&self.replacing),
+            turns: Arc::clone(&self.turns),
         })
     }
 

@@ -10,6 +10,7 @@ use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
 use super::temporary::Temporary;
+use super::turns::Turn;
 use crate::files::metadata;
 use crate::files::resolved_path::ResolvedPath;
 use crate::files::{Error, Files, Kind, MAX_READ, Metadata, open, version};
@@ -25,6 +26,8 @@ const MAX_MADE: usize = 256;
 /// A file that is complete and has only to be renamed. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
+    #[expect(dead_code, reason = "kept for its drop")]
+    turn: Option<Turn<'a>>,
     pub(super) temporary: Temporary<'a>,
     pub(super) directory: Arc<Dir>,
     pub(super) name: OsString,
@@ -109,9 +112,11 @@ impl Drop for Directories {
 }
 
 impl Files {
+    /// Makes everything ready for a write. A single one waits for its turn at the file; several could wait for each other.
     pub(super) fn prepare(
         &self,
         write: Write,
+        is_single: bool,
         directories: &mut Directories,
     ) -> Result<Prepared<'_>, Error> {
         let (directory, name, path, old) = match self.walk(&write.path)? {
@@ -138,12 +143,20 @@ impl Files {
                 (directories.make(parent, missing)?, name, path, None)
             }
         };
+        let turn = match is_single {
+            true => {
+                let found = directory.dir_metadata()?;
+                Some(self.turns.take((found.dev(), found.ino(), name.clone())))
+            }
+            false => None,
+        };
         check(&directory, &name, &write.when)?;
         let mut temporary = Temporary::new(&directory, &path, self.temporaries.as_deref());
         let old = old.as_ref().map(|found| (name.as_os_str(), found));
         let new = temporary.write(&write.data, old)?;
         let hashed = write.data.len() <= MAX_READ;
         Ok(Prepared {
+            turn,
             temporary,
             directory,
             name,

@@ -19,7 +19,7 @@ fn a_replaced_file_comes_back() {
     let mut directories = Directories::default();
     let mut prepare = |path: &str| {
         let write = write(path, "new", Precondition::Any);
-        tree.files.prepare(write, &mut directories).unwrap()
+        tree.files.prepare(write, false, &mut directories).unwrap()
     };
     let mut prepared = vec![
         prepare("a"),
@@ -46,7 +46,7 @@ fn descriptors_are_shared() {
     let tree = Tree::new();
     let paths = (0..MAX_WRITES).map(|file| write(&format!("made/{file}"), "", Precondition::Any));
     let mut directories = Directories::default();
-    let prepare = |write| tree.files.prepare(write, &mut directories).unwrap();
+    let prepare = |write| tree.files.prepare(write, false, &mut directories).unwrap();
     let prepared: Vec<_> = paths.map(prepare).collect();
     assert_eq!(
         (prepared.len(), directories.iter().count()),
