@@ -65,10 +65,9 @@ fn plainness(encoding: Encoding, bytes: &[u8]) -> Option<(usize, usize)> {
     // Even a text in Chinese has blanks or line feeds.
     const SHARE: usize = 100;
     let text = encoding.decode(bytes)?;
-    let is_text = |char: char| {
-        !(char.is_control() && !matches!(char, '\t' | '\n' | '\r' | '\x0C'))
-            && !matches!(char, '\u{E000}'..='\u{F8FF}' | '\u{FDD0}'..='\u{FDEF}' | '\u{FFFE}' | '\u{FFFF}')
-    };
+    let is_control = |char: char| char.is_control() && !matches!(char, '\t' | '\n' | '\r' | '\x0C');
+    let is_private = |char| matches!(char, '\u{E000}'..='\u{F8FF}' | '\u{FDD0}'..='\u{FDEF}' | '\u{FFFE}' | '\u{FFFF}');
+    let is_text = |char: char| !is_control(char) && !is_private(char);
     let blank = text.chars().filter(char::is_ascii_whitespace).count();
     let ascii = text.chars().filter(char::is_ascii).count();
     let is_clear = blank > 0 && ascii * SHARE >= bytes.len() / 2;

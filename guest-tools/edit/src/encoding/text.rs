@@ -79,8 +79,8 @@ impl Text {
     /// # Errors
     ///
     /// Why it is no text.
-    pub fn decode(data: Vec<u8>, encoding: Option<Encoding>) -> Result<(Self, bool), NotText> {
-        let encoding = match encoding {
+    pub fn decode(data: Vec<u8>, given: Option<Encoding>) -> Result<(Self, bool), NotText> {
+        let encoding = match given {
             None => detection::detect(&data)?,
             Some(given) => given_or_marked(&data, given)?,
         };
@@ -94,6 +94,10 @@ impl Text {
         let invalid = || NotText::Invalid(encoding);
         let text = encoding.decode(&data).ok_or_else(invalid)?;
         let lossless = encoding.encode(&text).is_ok_and(|bytes| bytes == data);
+        if !lossless && given.is_none() && encoding == Encoding::Legacy(encoding_rs::GBK) {
+            // It is read the same, and has all characters.
+            return Self::decode(data, Some(Encoding::Legacy(encoding_rs::GB18030)));
+        }
         let text = Self {
             encoding,
             bytes: text.into(),

@@ -26,7 +26,8 @@ fn every_case_has_its_outcome() {
         let result = result.map_err(|error| error.to_string());
         if writes {
             let case = case.as_object_mut().unwrap();
-            (case.shift_remove("result"), case.shift_remove("error"));
+            case.shift_remove("result");
+            case.shift_remove("error");
             let (name, outcome) = match result {
                 Ok(result) => ("result", result),
                 Err(error) => ("error", error),
