@@ -6,6 +6,7 @@ mod looks;
 mod miscount;
 mod nearest;
 mod prefixes;
+mod quoted;
 mod spelling;
 
 use super::endings::dominant;
@@ -17,13 +18,15 @@ const NAMED: usize = 5;
 
 /// Returns what may be wrong, in one or more sentences without the last period.
 ///
-/// Line numbers or marks of a diff that were copied with the lines are certain to be wrong, as are characters that only look the same.
+/// Line numbers or marks of a diff that were copied with the lines are certain to be wrong, as are escapes, and characters that only
+/// look the same.
 /// Most often else a long row of the same character has a wrong length. Less often search string and replacement are swapped. If it is
 /// none of these, the lines that are most like the search string are shown.
 pub(super) fn hint(text: &[u8], edit: &Edit<'_>, line_endings: bool) -> Option<String> {
     let ending = || endings(text, edit.search).filter(|_| line_endings);
     ending()
         .or_else(|| prefixes::hint(text, edit.search))
+        .or_else(|| quoted::hint(text, edit.search))
         .or_else(|| looks::hint(text, edit.search))
         .or_else(|| miscount::hint(text, edit.search))
         .or_else(|| inversion::hint(text, edit.replace))

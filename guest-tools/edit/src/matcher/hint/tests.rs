@@ -158,3 +158,26 @@ fn the_nearest_lines_are_shown() {
     let hint = hint_of(&wide, "needles in a haystack");
     assert!(hint.len() < 250 && hint.ends_with("..."), "{hint}");
 }
+
+#[test]
+fn escapes_of_other_languages_are_told() {
+    let file = "if a < b && c {\n\tprint(\"x\\n\");\n}\n";
+    for (search, expected) in [
+        (
+            "if a &lt; b &amp;&amp; c {",
+            "entities of HTML such as &lt;",
+        ),
+        ("if a < b && c {\\n\\tprint", "escapes such as \\n"),
+        ("print(\\\"x\\\\n\\\");", "escapes such as \\n"),
+        (
+            "if a < b... [truncated]",
+            "\"... [truncated]\", which stands for the rest of a line",
+        ),
+    ] {
+        let hint = hint_of(file, search);
+        assert!(
+            hint.starts_with(&format!("Your search string has {expected}")),
+            "{search}: {hint}"
+        );
+    }
+}
