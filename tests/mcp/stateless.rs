@@ -86,3 +86,25 @@ async fn a_reply_begins_before_a_long_call_ends() {
     );
     assert_eq!(begun.next().await, None);
 }
+
+/// As a model sends them in one turn.
+#[tokio::test(flavor = "multi_thread")]
+async fn edits_of_one_file_in_one_turn_are_all_made() {
+    const EDITS: usize = 12;
+    let http = Http::start().await;
+    let lines =
+        |word: &str| -> String { (0..EDITS).map(|line| format!("{word} {line};\n")).collect() };
+    let path = http.setup.root().join("file");
+    std::fs::write(&path, lines("old")).unwrap();
+    let edits = (0..EDITS).map(async |line| {
+        let edits =
+            json!([{ "old_text": format!("old {line};"), "new_text": format!("new {line};") }]);
+        let arguments = json!({ "files": [{ "path": "file", "edits": edits }] });
+        let call = json!({ "name": "edit_files", "arguments": arguments });
+        let reply = http.request("tools/call", call, json!({})).await;
+        assert_ne!(reply["result"]["isError"], true, "{reply}");
+        assert_eq!(reply["result"]["structuredContent"]["ok"], true, "{reply}");
+    });
+    futures_util::future::join_all(edits).await;
+    assert_eq!(std::fs::read_to_string(path).unwrap(), lines("new"));
+}

@@ -124,3 +124,18 @@ async fn a_library_that_is_wrong_does_not_load() {
         "{error}"
     );
 }
+
+#[tokio::test]
+async fn edits_that_a_script_sends_at_once_are_all_made() {
+    const CODE: &str = "
+        const lines = [0, 1, 2, 3, 4, 5, 6, 7];
+        await tools.write_file({ path: 'f', content: lines.map((line) => `old ${line};\\n`).join('') });
+        await Promise.all(lines.map((line) => tools.edit_files({
+            files: [{ path: 'f', edits: [{ old_text: `old ${line};`, new_text: `new ${line};` }] }],
+        })));";
+    let setup = with_scripts().await;
+    result(&setup.host, CODE).await;
+    let expected: String = (0..8).map(|line| format!("new {line};\n")).collect();
+    let content = std::fs::read_to_string(setup.root().join("f")).unwrap();
+    assert_eq!(content, expected);
+}
