@@ -17,7 +17,7 @@ pub use error::{CallError, Refused};
 pub use ledger::Listener;
 pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Permission, Stats};
 pub use nested::NestedCalls;
-pub use outcome::{Outcome, State};
+pub use outcome::{Outcome, State, Times};
 pub use retention::Limits;
 pub use status::{CallStatus, Cancelled};
 pub use toolhost_store::{

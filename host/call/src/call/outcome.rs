@@ -13,6 +13,17 @@ use crate::metrics::Used;
 use crate::tool::{Content, ErrorKind, Reply, ToolError};
 use toolhost_state::id::CallId;
 
+/// The times that the end of a serialized outcome says, in milliseconds; `None` for those that it does not say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// How long the call ran.
+    pub duration_ms: Option<u64>,
+    /// How long the call waited before it ran.
+    pub queued_ms: Option<u64>,
+    /// The CPU time of the tool itself.
+    pub guest_ms: Option<u64>,
+}
+
 /// The one result of a call. It never changes, so every repeat of the call gets the same bytes.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -113,18 +124,25 @@ impl Outcome {
         self.result.as_ref().map_or(true, |reply| reply.is_error)
     }
 
-    /// Returns how long a call waited, and the CPU time of its tool, both in milliseconds, from the end of its serialized outcome; `None`
-    /// for what that does not say.
-    pub fn times(end: &[u8]) -> (Option<u64>, Option<u64>) {
+    /// Returns the times of a call from the end of its serialized outcome.
+    pub fn times(end: &[u8]) -> Times {
         let text = String::from_utf8_lossy(end);
         // These are the last fields.
         let fields = text.rsplit_once(r#","queued_ms":"#);
-        let Some(fields) = fields.and_then(|(_, fields)| fields.strip_suffix('}')) else {
-            return (None, None);
+        let Some((before, fields)) =
+            fields.and_then(|(before, fields)| Some((before, fields.strip_suffix('}')?)))
+        else {
+            return Times::default();
         };
-        match fields.split_once(r#","guest_ms":"#) {
-            Some((queued, guest)) => (queued.parse().ok(), guest.parse().ok()),
-            None => (fields.parse().ok(), None),
+        let duration = before.rsplit_once(r#","duration_ms":"#);
+        let (queued, guest) = match fields.split_once(r#","guest_ms":"#) {
+            Some((queued, guest)) => (queued, guest.parse().ok()),
+            None => (fields, None),
+        };
+        Times {
+            duration_ms: duration.and_then(|(_, duration)| duration.parse().ok()),
+            queued_ms: queued.parse().ok(),
+            guest_ms: guest,
         }
     }
 
@@ -297,7 +315,12 @@ mod tests {
 
     #[test]
     fn the_times_are_read_from_the_end() {
-        let times = |outcome: &Outcome| {
+        let times = |duration_ms, queued_ms, guest_ms| Times {
+            duration_ms,
+            queued_ms,
+            guest_ms,
+        };
+        let read = |outcome: &Outcome| {
             let text = serde_json::to_string(outcome).unwrap();
             Outcome::times(&text.as_bytes()[text.len() - 80..])
         };
@@ -308,15 +331,17 @@ mod tests {
         };
         let mut outcome = outcome(Ok(reply));
         outcome.processes.clear();
-        assert_eq!(times(&outcome), (Some(0), None));
+        outcome.duration = Duration::from_millis(1_234);
+        assert_eq!(read(&outcome), times(Some(1_234), Some(0), None));
         outcome.queued = Duration::from_millis(3);
         outcome.guest_time = Some(Duration::ZERO);
-        assert_eq!(times(&outcome), (Some(3), Some(0)));
+        assert_eq!(read(&outcome), times(Some(1_234), Some(3), Some(0)));
         outcome.queued = Duration::MAX;
         outcome.guest_time = Some(Duration::MAX);
-        assert_eq!(times(&outcome), (Some(u64::MAX), Some(u64::MAX)));
-        assert_eq!(Outcome::times("é".as_bytes()), (None, None));
-        assert_eq!(Outcome::times(br#""queued_ms":x}"#), (None, None));
+        // The end that a list has is too short for three times of this length.
+        assert_eq!(read(&outcome), times(None, Some(u64::MAX), Some(u64::MAX)));
+        assert_eq!(Outcome::times("é".as_bytes()), Times::default());
+        assert_eq!(Outcome::times(br#""queued_ms":x}"#), Times::default());
     }
 
     #[test]

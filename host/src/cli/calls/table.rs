@@ -46,6 +46,9 @@ pub(in crate::cli) fn state(call: &ListedCall) -> &'static str {
 
 /// Returns how long a call took, or has taken so far; `None` if its end is not known.
 pub(in crate::cli) fn took(call: &ListedCall) -> Option<String> {
+    if let Some(took) = call.duration_ms {
+        return Some(duration(Duration::from_millis(took)));
+    }
     let end = match (call.ended_at_unix_ms, call.state) {
         (Some(ended), _) => Some(ended),
         (None, ListedState::Running) => Some(unix_time::now_ms()),
@@ -72,6 +75,7 @@ mod tests {
             token: None,
             began_at_unix_ms: 1_700_000_000_000,
             ended_at_unix_ms: Some(1_700_000_001_234),
+            duration_ms: None,
             queued_ms: Some(0),
             guest_ms: Some(3),
             arguments_bytes: None,

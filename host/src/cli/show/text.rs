@@ -150,6 +150,7 @@ mod tests {
             token: Some("chat-server".into()),
             began_at_unix_ms: 0,
             ended_at_unix_ms: Some(12),
+            duration_ms: None,
             queued_ms: Some(0),
             guest_ms: Some(3),
             arguments_bytes: None,

@@ -32,6 +32,9 @@ pub struct ListedCall {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at_unix_ms: Option<u64>,
+    /// How long it ran, in milliseconds, as its reply says; absent while the call runs, and if its reply does not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
     /// How long it waited before it ran, in milliseconds; absent while the call runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued_ms: Option<u64>,
@@ -110,7 +113,7 @@ fn succeeded(state: CallState) -> Option<bool> {
 
 impl From<CallSummary> for ListedCall {
     fn from(call: CallSummary) -> Self {
-        let (queued_ms, guest_ms) = Outcome::times(&call.outcome_end);
+        let times = Outcome::times(&call.outcome_end);
         Self {
             chat: call.chat.to_string(),
             id: call.call.to_string(),
@@ -120,8 +123,9 @@ impl From<CallSummary> for ListedCall {
             token: Some(call.principal).filter(|name| !name.is_empty()),
             began_at_unix_ms: call.began_ms,
             ended_at_unix_ms: call.ended_ms,
-            queued_ms,
-            guest_ms,
+            duration_ms: times.duration_ms,
+            queued_ms: times.queued_ms,
+            guest_ms: times.guest_ms,
             arguments_bytes: call.arguments_bytes,
             reply_bytes: call.outcome_bytes,
         }
