@@ -65,7 +65,7 @@ pub struct PluginInfo {
     pub name: String,
     /// The state of the plugin.
     pub state: PluginState,
-    /// Whether it is part of the host, rather than of its configuration.
+    /// Whether its component is part of the program.
     pub embedded: bool,
     /// The names of its tools.
     pub tools: Vec<String>,
@@ -177,7 +177,7 @@ impl Entry {
         PluginInfo {
             name: self.name().to_owned(),
             state,
-            embedded: self.embedded,
+            embedded: self.embedded || self.source.is_script(),
             tools: Vec::new(),
             sha256: used.map(|plugin| plugin.digest().to_string()),
             version: used.and_then(|plugin| plugin.version().map(str::to_owned)),

@@ -119,6 +119,12 @@ impl PluginSource {
         }
     }
 
+    /// Returns whether this is the plugin of scripts that is part of the program.
+    pub(super) fn is_script(&self) -> bool {
+        let own = toolhost_artifacts::SCRIPT.as_ptr();
+        matches!(&self.component, Component::Bytes(bytes) if bytes.as_ptr() == own)
+    }
+
     /// Reads the component, unless it is too large, and the library.
     pub(super) async fn read(&self) -> Content {
         let library = self.library.clone().transpose();
