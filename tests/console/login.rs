@@ -187,6 +187,90 @@ async fn a_printed_link_logs_in_once_and_a_login_outlives_its_server() {
     );
 }
 
+/// Asks for a link with a token.
+async fn link(server: &Server, token: &str) -> (u16, Value) {
+    let client = crate::harness::http_client().build().unwrap();
+    let asked = client.post(format!("{}/console/links", server.url));
+    answer(asked.bearer_auth(token)).await
+}
+
+#[tokio::test]
+async fn a_link_has_the_rights_of_the_token_that_asks() {
+    let (_setup, server) = server().await;
+    for token in [READER, TOOLS] {
+        let (status, problem) = link(&server, token).await;
+        assert_eq!((status, &problem["code"]), (403, &"missing_scope".into()));
+    }
+    assert_eq!(link(&server, "wrong").await.0, 401);
+    let (status, made) = link(&server, "another-token").await;
+    assert_eq!((status, &made["token"]), (200, &"other".into()), "{made}");
+    let mut browser = Browser::new(&server.url);
+    browser.follow(made["path"].as_str().unwrap()).await;
+    let (status, session) = browser.get("/console/session").await;
+    assert_eq!((status, &session["name"]), (200, &"other".into()));
+    // A login would otherwise last for ever.
+    let asked = browser.request(Method::POST, "/console/links");
+    let (status, problem) = answer(asked.header("toolhost-console", "1")).await;
+    assert_eq!((status, &problem["code"]), (401, &"no_token".into()));
+}
+
+/// Runs `toolhost console`, and returns the exit code and what it said.
+async fn console(more: impl FnOnce(&mut Command)) -> (Option<i32>, String) {
+    let mut command = crate::harness::serving::client();
+    more(command.arg("console"));
+    let output = tokio::task::spawn_blocking(move || command.output().unwrap());
+    let output = output.await.unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8(said).unwrap())
+}
+
+#[tokio::test]
+async fn a_new_link_is_printed_for_a_server_that_runs() {
+    let workspace = tempfile::tempdir().unwrap();
+    let state = workspace.path().join(".state");
+    let mut server = Printed::start(serving::server(workspace.path()), &["--no-console-link"]);
+    let url = server.serving.url.clone();
+    let by_socket = console(|command| _ = command.env("TOOLHOST_STATE_DIR", &state)).await;
+    let by_address = console(|command| {
+        command.args(["--server", &url, "--json"]);
+        command.env("TOOLHOST_TOKEN", TOKEN);
+    });
+    let (code, said) = by_address.await;
+    let object: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &object["token"]), (Some(0), &"token".into()));
+    assert!(object["expires_at_unix_ms"].is_u64(), "{object}");
+    let links = [by_socket.1.trim(), object["url"].as_str().unwrap()];
+    for link in links {
+        let path = link.strip_prefix(&url).unwrap_or_else(|| panic!("{link}"));
+        let mut browser = Browser::new(&url);
+        browser.follow(path).await;
+        let (status, session) = browser.get("/console/session").await;
+        assert_eq!((status, &session["name"]), (200, &"token".into()));
+        let again = Browser::new(&url).follow(path).await;
+        assert_eq!(again.headers()["location"], "/console/#login-failed");
+    }
+    let (code, said) = console(|command| {
+        command.args(["--server", &url]);
+        command.env("TOOLHOST_TOKEN", "wrong");
+    })
+    .await;
+    assert_eq!(code, Some(2), "{said}");
+    server.serving.signal(Signal::SIGTERM);
+    let audit = std::fs::read_to_string(state.join("audit/audit.jsonl")).unwrap();
+    let made = audit.lines().filter(|line| line.contains("console_link"));
+    let made = made.map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let made: Vec<_> = made
+        .map(|line| (line["principal"].clone(), line["token"].clone()))
+        .collect();
+    assert_eq!(
+        made,
+        [
+            ("local".into(), "token".into()),
+            ("token".into(), "token".into())
+        ]
+    );
+}
+
 #[tokio::test]
 async fn a_server_without_a_console_has_no_logins() {
     let workspace = tempfile::tempdir().unwrap();
@@ -200,5 +284,11 @@ async fn a_server_without_a_console_has_no_logins() {
     browser.cookie = Some("toolhost-console=x".into());
     let (status, problem) = browser.get("/v1/tools").await;
     assert_eq!((status, &problem["code"]), (401, &"no_token".into()));
+    let state = workspace.path().join(".state");
+    let (code, said) = console(|command| _ = command.env("TOOLHOST_STATE_DIR", &state)).await;
+    assert!(
+        code == Some(2) && said.contains("started with --no-console"),
+        "{said}"
+    );
     server.serving.signal(Signal::SIGTERM);
 }

@@ -13,9 +13,9 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use crate::access::{Access, without_cookie};
+use crate::access::{Access, Scope, without_cookie};
 use crate::body;
-use crate::problem::{Kind, Problem};
+use crate::problem::{self, Kind, Problem};
 use toolhost_state::unix_time;
 
 pub use crate::access::{Console, KEY_BYTES};
@@ -36,7 +36,9 @@ pub(crate) struct Shared {
 
 /// Returns the routes of logins, which need no token, and the way from `/` to the console.
 pub(crate) fn routes() -> OpenApiRouter<Shared> {
+    let (schemas, paths, links) = routes!(make_link);
     OpenApiRouter::default()
+        .routes((schemas, paths, links.fallback(no_link)))
         .routes(routes!(log_in, log_in_by_link))
         .routes(routes!(log_out))
         .routes(routes!(session))
@@ -95,7 +97,7 @@ struct LinkParameters {
 
 /// Logs in to the console by a link
 ///
-/// `toolhost serve` prints the link. It is valid once, for ten minutes.
+/// `toolhost serve` and `toolhost console` print the link. It is valid once, for ten minutes.
 #[utoipa::path(
     get, path = "/console/login", operation_id = "logInByLink", tag = "console", security(()),
     params(LinkParameters),
@@ -179,6 +181,69 @@ async fn session(
         expires_at_unix_ms: client.ends.map(unix_time::to_ms),
     };
     Ok(([(CACHE_CONTROL, "no-store")], Json(session)).into_response())
+}
+
+/// A link that logs in to the console.
+#[derive(Serialize, ToSchema)]
+struct ConsoleLink {
+    /// The path of the link, with a code that is valid once.
+    #[schema(examples("/console/login?code=6f1c"))]
+    path: String,
+    /// The link as a browser on the machine of the server opens it; absent if the server listens at no address.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(
+        nullable = false,
+        examples("http://127.0.0.1:7411/console/login?code=6f1c")
+    )]
+    url: Option<String>,
+    /// The name of the token whose rights the login has.
+    token: String,
+    /// When the link ends, in milliseconds since 1970.
+    expires_at_unix_ms: u64,
+}
+
+/// Makes a link that logs in to the console
+///
+/// The link logs in one browser, once, within ten minutes, with the rights of the token that asks. A client that the local socket
+/// authenticates gets the rights of a token for everything. A login of the console makes no link.
+#[utoipa::path(
+    post, path = "/console/links", operation_id = "makeLink", tag = "console",
+    responses((status = 200, description = "The link.", body = ConsoleLink)),
+    extensions(("x-problems" = json!(["missing_scope", "bounded_token"]))),
+)]
+async fn make_link(
+    State(shared): State<Shared>,
+    method: Method,
+    headers: HeaderMap,
+    extensions: Extensions,
+) -> Result<Response, Problem> {
+    let client = shared.access.client(&method, &headers, &extensions)?;
+    if client.ends.is_some() {
+        let detail = "a login of the console makes no link: send a token";
+        return Err(Problem::new(Kind::NO_TOKEN, detail));
+    }
+    client.principal.require(Scope::Admin)?;
+    let link = shared
+        .console
+        .link_for(&client.principal, &shared.access.tokens)?;
+    let link = ConsoleLink {
+        path: link.path,
+        url: link.url,
+        token: link.token,
+        expires_at_unix_ms: unix_time::to_ms(link.ends),
+    };
+    Ok(([(CACHE_CONTROL, "no-store")], Json(link)).into_response())
+}
+
+/// Answers other methods, to clients that are known alone.
+async fn no_link(State(shared): State<Shared>, request: Request) -> Problem {
+    let known = shared
+        .access
+        .client(request.method(), request.headers(), request.extensions());
+    match known {
+        Ok(_) => problem::no_method(request).await,
+        Err(problem) => problem,
+    }
 }
 
 fn no_content(cookie: String) -> Response {

@@ -1,4 +1,4 @@
-//! Logins of the console: a token, or the link that `serve` prints, is exchanged for a cookie.
+//! Logins of the console: a token, or a link that `serve` or `toolhost console` prints, is exchanged for a cookie.
 //!
 //! A cookie holds no session: it names a principal, the end of the login, and a keyed hash over the token and the rights of that
 //! principal. It therefore ends with its token, and with every change of its rights, and survives a restart of a server that
@@ -9,7 +9,7 @@ mod codes;
 mod cookie;
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use axum::http::header::COOKIE;
@@ -50,6 +50,21 @@ struct Inner {
     codes: Mutex<Codes>,
     attempts: Mutex<Attempts>,
     audit: Audit,
+    /// The URL at which a browser on this machine reaches the server.
+    url: OnceLock<String>,
+}
+
+/// A link that logs in one browser, once.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    /// The path of the link, with its code.
+    pub(crate) path: String,
+    /// The link as a browser on the machine of the server opens it; `None` if the server listens at no address.
+    pub(crate) url: Option<String>,
+    /// The name of the token whose rights the login has.
+    pub(crate) token: String,
+    /// When the link ends.
+    pub(crate) ends: SystemTime,
 }
 
 impl std::fmt::Debug for Inner {
@@ -88,6 +103,7 @@ impl Console {
                 codes: Mutex::default(),
                 attempts: Mutex::default(),
                 audit,
+                url: OnceLock::new(),
             }),
         }
     }
@@ -97,6 +113,34 @@ impl Console {
     pub fn link(&self, principal: &Principal) -> String {
         let code = self.inner.codes.lock().add(principal, Instant::now());
         format!("/console/login?code={code}")
+    }
+
+    /// Sets the URL at which a browser on this machine reaches the server. Only the first one counts.
+    pub fn listens_at(&self, url: &str) {
+        _ = self.inner.url.set(url.to_owned());
+    }
+
+    /// Makes a link for a client. The login has the rights of the token of this client, or of a token for everything if the client has
+    /// none, because its Unix socket authenticated it.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BOUNDED_TOKEN`] if the client has no token, and the server has none for everything.
+    pub(crate) fn link_for(&self, client: &Principal, tokens: &Tokens) -> Result<Link, Problem> {
+        let own = client.token().is_some().then(|| client.clone());
+        let principal = own.or_else(|| tokens.unbounded()).ok_or_else(|| {
+            let detail = "a link would be for everything, and no token of this server is: log in at /console/ with a token";
+            Problem::new(Kind::BOUNDED_TOKEN, detail)
+        })?;
+        let fields = json!({ "principal": client.name(), "token": principal.name() });
+        self.inner.audit.record("console_link", fields);
+        let path = self.link(&principal);
+        Ok(Link {
+            url: self.inner.url.get().map(|url| format!("{url}{path}")),
+            path,
+            token: principal.name().to_owned(),
+            ends: SystemTime::now() + codes::LIFETIME,
+        })
     }
 
     /// Returns the login of a request that carries a cookie; `None` if it carries none.

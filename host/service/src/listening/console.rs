@@ -62,6 +62,7 @@ impl ConsoleOptions {
         let Ok(url) = listener.local_url() else {
             return;
         };
+        console.listens_at(&url);
         let principal = tokens.unbounded().filter(|_| !self.no_console_link);
         let url = match principal {
             Some(principal) => format!("{url}{}", console.link(&principal)),

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::access::{Principal, Token};
 
 /// How long a code is valid.
-const LIFETIME: Duration = Duration::from_secs(10 * 60);
+pub(super) const LIFETIME: Duration = Duration::from_secs(10 * 60);
 
 /// The most codes at once. The oldest makes room.
 const MOST: usize = 16;
