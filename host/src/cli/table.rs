@@ -9,7 +9,7 @@ use chrono::{DateTime, Local};
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The narrowest column that a name is cut to.
-const NARROW: usize = 8;
+pub(super) const NARROW: usize = 8;
 
 /// How many characters of the id of a process a table shows.
 const SHORT_ID: usize = 12;

@@ -50,6 +50,41 @@ async fn what_runs_is_shown_and_ended_with_keys() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn many_rows_are_sorted_filtered_and_asked_about() {
+    let site = Site::new();
+    let long = "i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); sleep 10; done; echo a little text that stands at the end of it; exit 3; #";
+    for number in 10..22 {
+        let command = format!("{long} worker-{number}");
+        site.process(&format!("chat-{number}"), &command).await;
+    }
+    let mut terminal = Terminal::start(&site.command(&["top"]), 120, 12);
+    terminal.until_shown("rows 1-8 of 12 ↓");
+    terminal.press("k");
+    let screen = terminal.until_shown("? [y/N]");
+    assert!(screen.contains("end process "), "{screen}");
+    terminal.press("n");
+    terminal.until_shown("s sort");
+    terminal.press("ss");
+    terminal.until_shown("sorted by memory");
+    terminal.press("/chat-1");
+    terminal.until_shown("filter: chat-1_");
+    terminal.press("5\n");
+    terminal.until("one row is left", |screen| {
+        screen.contains("1 of 12 with \"chat-15\"") && !screen.contains("chat-14 ")
+    });
+    // The keys of the filter are no commands.
+    terminal.press("q");
+    let (status, _, _) = terminal.ended().await;
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(site.said(&["ps", "-q"]).lines().count(), 12);
+    let narrow = Terminal::start(&site.command(&["top"]), 50, 12);
+    let screen = narrow.until_shown("rows 1-8 of 12 ↓");
+    for column in ["ID ", "WHAT ", "FOR ", "CPU%", "MEMORY"] {
+        assert!(screen.contains(column), "{column}: {screen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn keys_and_signals_end_it() {
     let site = Site::new();
     for key in ["q", "\u{3}"] {

@@ -2,12 +2,15 @@
 
 use termion::event::Key;
 
-use super::rows::{self, Row, Target};
+use super::rows::{self, Order, Row, Target};
 use crate::cli::remote::Snapshot;
 use crate::cli::table::{cut, short_id, size};
 use toolhost_plugin::shown;
 
-const HELP: &str = "q quit   up/down select   k end";
+const HELP: &str = "q quit   ↑↓ select   k end   s sort   / filter";
+
+/// The end of a question, which is always to be seen.
+const ANSWERS: &str = "? [y/N]";
 
 /// The lines above and below the rows.
 const AROUND: usize = 4;
@@ -15,10 +18,17 @@ const AROUND: usize = 4;
 /// The state of the table.
 pub(super) struct View {
     snapshot: Snapshot,
+    /// All rows, in the order of chats.
+    all: Vec<Row>,
     rows: Vec<Row>,
     selected: usize,
     /// The first row that is shown.
     top: usize,
+    order: Order,
+    /// The text that the rows have; empty: all of them are shown.
+    filter: String,
+    /// Whether keys go to the filter.
+    is_typing: bool,
     /// The thing that a question is about.
     asked: Option<Target>,
     message: Option<String>,
@@ -41,11 +51,16 @@ pub(super) enum Action {
 
 impl View {
     pub(super) fn new(snapshot: Snapshot) -> Self {
+        let all = rows::of(&snapshot, None);
         Self {
-            rows: rows::of(&snapshot, None),
+            rows: all.clone(),
+            all,
             snapshot,
             selected: 0,
             top: 0,
+            order: Order::default(),
+            filter: String::new(),
+            is_typing: false,
             asked: None,
             message: None,
         }
@@ -53,9 +68,18 @@ impl View {
 
     /// Shows another snapshot. The selection stays at its call or process while there is that.
     pub(super) fn update(&mut self, snapshot: Snapshot) {
-        let target = self.target().cloned();
-        self.rows = rows::of(&snapshot, Some(&self.snapshot));
+        let all = rows::of(&snapshot, Some(&self.snapshot));
         self.snapshot = snapshot;
+        self.show(all);
+    }
+
+    /// Shows those of these rows that fit the filter, in the order that was chosen.
+    fn show(&mut self, all: Vec<Row>) {
+        let target = self.target().cloned();
+        let mut rows = all.clone();
+        rows.retain(|row| row.has(&self.filter));
+        rows::sort(&mut rows, self.order);
+        (self.all, self.rows) = (all, rows);
         let found = self
             .rows
             .iter()
@@ -83,9 +107,18 @@ impl View {
                 _ => Action::None,
             };
         }
+        if self.is_typing {
+            return self.typed(key);
+        }
         let page = height.saturating_sub(AROUND).max(1);
         let last = self.rows.len().saturating_sub(1);
         match key {
+            Key::Esc if !self.filter.is_empty() => self.filter_by(String::new()),
+            Key::Char('/') => self.is_typing = true,
+            Key::Char('s') => {
+                self.order = self.order.next();
+                self.show(self.all.clone());
+            }
             Key::Char('q') | Key::Esc | Key::Ctrl('c') => return Action::Quit,
             Key::Up => self.selected = self.selected.saturating_sub(1),
             Key::Down => self.selected = (self.selected + 1).min(last),
@@ -107,19 +140,44 @@ impl View {
         Action::None
     }
 
+    /// Takes a key of the filter.
+    fn typed(&mut self, key: Key) -> Action {
+        let mut text = self.filter.clone();
+        match key {
+            Key::Ctrl('c') => return Action::Quit,
+            Key::Char('\n') => self.is_typing = false,
+            Key::Esc => {
+                self.is_typing = false;
+                text.clear();
+            }
+            Key::Backspace => _ = text.pop(),
+            Key::Char(c) if !c.is_control() => text.push(c),
+            _ => {}
+        }
+        self.filter_by(text);
+        Action::None
+    }
+
+    fn filter_by(&mut self, text: String) {
+        if text != self.filter {
+            self.filter = text;
+            self.show(self.all.clone());
+        }
+    }
+
     /// Returns the lines of the screen.
     pub(super) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
         let plain = |text: String| Line {
             text: cut(&text, width),
             is_selected: false,
         };
-        let mut lines = vec![plain(self.summary()), plain(String::new())];
-        let mut table = rows::table(&self.rows, Some(width)).into_iter();
-        lines.extend(table.next().map(plain));
         let page = height.saturating_sub(AROUND).max(1);
         self.top = self
             .top
             .clamp((self.selected + 1).saturating_sub(page), self.selected);
+        let mut lines = vec![plain(self.summary()), plain(self.shown_rows(page))];
+        let mut table = rows::table(&self.rows, Some(width)).into_iter();
+        lines.extend(table.next().map(plain));
         let shown = table.enumerate().skip(self.top).take(page);
         lines.extend(shown.map(|(index, text)| Line {
             text,
@@ -127,8 +185,31 @@ impl View {
         }));
         lines.truncate(height.saturating_sub(1));
         lines.resize_with(height.saturating_sub(1), || plain(String::new()));
-        lines.push(plain(self.foot()));
+        lines.push(plain(self.foot(width)));
         lines
+    }
+
+    /// Says which rows are shown, unless they are all of them in their usual order.
+    fn shown_rows(&self, page: usize) -> String {
+        let mut parts = Vec::new();
+        if self.rows.len() > page {
+            let last = (self.top + page).min(self.rows.len());
+            let more = match (self.top > 0, last < self.rows.len()) {
+                (true, true) => " ↑↓",
+                (true, false) => " ↑",
+                (false, _) => " ↓",
+            };
+            let (first, all) = (self.top + 1, self.rows.len());
+            parts.push(format!("rows {first}-{last} of {all}{more}"));
+        }
+        if self.order != Order::default() {
+            parts.push(format!("sorted by {}", self.order.name()));
+        }
+        if !self.filter.is_empty() && !self.is_typing {
+            let (shown, all) = (self.rows.len(), self.all.len());
+            parts.push(format!("{shown} of {all} with {:?}", self.filter));
+        }
+        parts.join(", ")
     }
 
     fn summary(&self) -> String {
@@ -146,10 +227,16 @@ impl View {
         )
     }
 
-    fn foot(&self) -> String {
+    fn foot(&self, width: usize) -> String {
         match (&self.asked, &self.message) {
-            (Some(target), _) => format!("{}? [y/N]", target.ending()),
+            (Some(target), _) => {
+                let room = width.saturating_sub(ANSWERS.len());
+                format!("{}{ANSWERS}", cut(&target.ending(), room))
+            }
             (None, Some(message)) => message.clone(),
+            (None, None) if self.is_typing => {
+                format!("filter: {}_   Enter keeps it, Esc shows all", self.filter)
+            }
             (None, None) => HELP.to_owned(),
         }
     }
@@ -211,7 +298,7 @@ mod tests {
        >└ p-1  a     make\u{1b}[2J  6.0s  50    1.1s  5.0 MiB  3          cc -o t\u{7} test.c
         └ p-2  a     make\u{1b}[2J  6.0s  50    1.1s  5.0 MiB  3          cc -o t\u{7} test.c
 
-        q quit   up/down select   k end
+        q quit   ↑↓ select   k end   s sort   / filter
        ");
         for width in 0..110 {
             for height in 1..9 {
@@ -259,5 +346,112 @@ mod tests {
         );
         assert_eq!(view.key(Key::Char('k'), 24), Action::None);
         assert!(drawn(&mut view, 80, 9).ends_with(HELP));
+    }
+
+    #[test]
+    fn the_answers_of_a_question_are_always_to_be_seen() {
+        let command =
+            "i=0; while true; do i=$((i + 1)); echo a little text that goes on; sleep 1; done"
+                .repeat(3);
+        let processes = [
+            json!({ "id": "3792acc7-fb9f", "chat": "a", "command": command, "status": "running" }),
+        ];
+        let value = json!({ "at_unix_ms": 1, "calls": [], "processes": processes });
+        let mut view = View::new(Snapshot::read(&value).unwrap());
+        view.key(Key::Char('k'), 24);
+        for width in [20, 50, 80, 120, 200] {
+            let foot = drawn(&mut view, width, 9)
+                .lines()
+                .last()
+                .unwrap()
+                .to_owned();
+            assert!(foot.starts_with(" end process"), "{foot}");
+            assert!(foot.ends_with("? [y/N]"), "{width}: {foot}");
+        }
+    }
+
+    /// A snapshot of forty processes, each with more memory than the one before.
+    fn many() -> Snapshot {
+        let processes = (0..40).map(|number| {
+            json!({
+                "id": format!("process-{number:02}"), "chat": format!("chat-{}", number % 4), "command": format!("worker {number} --long"),
+                "status": "running", "started_at_unix_ms": 1_000_000 - number,
+                "usage": { "cpu_ms": 100, "memory_bytes": (number + 1) << 20, "processes": 1 }, "last_line": "a line",
+            })
+        });
+        let processes: Vec<_> = processes.collect();
+        let value = json!({ "at_unix_ms": 1_400_000, "calls": [], "processes": processes });
+        Snapshot::read(&value).unwrap()
+    }
+
+    #[test]
+    fn rows_beyond_the_screen_are_told() {
+        let mut view = View::new(many());
+        assert!(drawn(&mut view, 80, 14).contains("rows 1-10 of 40 ↓"));
+        view.key(Key::PageDown, 14);
+        view.key(Key::Down, 14);
+        assert!(drawn(&mut view, 80, 14).contains("rows 3-12 of 40 ↑↓"));
+        view.key(Key::End, 14);
+        assert!(drawn(&mut view, 80, 14).contains("rows 31-40 of 40 ↑"));
+        assert!(!drawn(&mut view, 80, 60).contains("rows"));
+    }
+
+    #[test]
+    fn rows_are_sorted_and_filtered() {
+        let mut view = View::new(many());
+        let first = |view: &mut View| drawn(view, 80, 14).lines().nth(3).unwrap().to_owned();
+        assert!(
+            first(&mut view).contains("worker 36"),
+            "by chat, oldest first"
+        );
+        for (order, expected) in [
+            ("CPU", "worker 36"),
+            ("memory", "worker 39"),
+            ("time", "worker 39"),
+        ] {
+            view.key(Key::Char('s'), 14);
+            view.key(Key::Home, 14);
+            assert!(drawn(&mut view, 80, 14).contains(&format!("sorted by {order}")));
+            assert!(
+                first(&mut view).contains(expected),
+                "{order}: {}",
+                first(&mut view)
+            );
+        }
+        for key in "/WORKER 1q".chars() {
+            view.key(Key::Char(key), 14);
+        }
+        assert!(drawn(&mut view, 80, 14).contains("filter: WORKER 1q_"));
+        view.key(Key::Backspace, 14);
+        assert_eq!(view.key(Key::Char('\n'), 14), Action::None);
+        // 1, and 10 to 19.
+        assert!(drawn(&mut view, 80, 14).contains("11 of 40 with \"WORKER 1\""));
+        view.update(many());
+        assert_eq!(view.rows.len(), 11);
+        assert_eq!(view.key(Key::Esc, 14), Action::None);
+        assert_eq!(view.rows.len(), 40);
+        assert_eq!(view.key(Key::Esc, 14), Action::Quit);
+    }
+
+    #[test]
+    fn a_narrow_terminal_has_the_columns_that_matter() {
+        let mut view = View::new(many());
+        view.update(many());
+        insta::assert_snapshot!(drawn(&mut view, 50, 6), @r"
+        toolhost top   calls: 0, processes: 40, memory: 8…
+        rows 1-2 of 40 ↓
+        ID          WHAT             FOR    CPU%  MEMORY
+       >process-36  worker 36 --lo…  6m40s  -     37.0 MiB
+        process-32  worker 32 --lo…  6m40s  -     33.0 MiB
+        q quit   ↑↓ select   k end   s sort   / filter
+       ");
+        insta::assert_snapshot!(drawn(&mut view, 30, 6), @r"
+        toolhost top   calls: 0, proc…
+        rows 1-2 of 40 ↓
+        WHAT              FOR    CPU%
+       >worker 36 --long  6m40s  -
+        worker 32 --long  6m40s  -
+        q quit   ↑↓ select   k end   …
+       ");
     }
 }
