@@ -33,6 +33,66 @@ impl Configured {
 }
 
 #[test]
+fn keys_in_the_wrong_place_and_of_the_wrong_kind_say_what_is_right() {
+    for (written, said) in [
+        (
+            "keep = 5",
+            "keep: it must be true, false, or a time in quotes",
+        ),
+        ("keep = \"soon\"", "write a time as 30s"),
+        (
+            "[plugins.script]\ntool_mode = \"both\"",
+            "plugins.script.tool_mode: there is no such key in [plugins.script]; `tool_mode` is a key of the top level: write it above \
+             the first section",
+        ),
+        (
+            "[workspace]\nlisten = \"127.0.0.1:1\"",
+            "`listen` is a key of the top level",
+        ),
+        ("[sandbox]\nkeep = true", "`keep` is a key of the top level"),
+        (
+            "[tokens.a]\nfile = \"a\"\nscopes = [\"call\"]\nmax_live = 3",
+            "`max_live` is a key of the top level",
+        ),
+        (
+            "mode = \"off\"",
+            "at the top level; it is one of the section [sandbox]",
+        ),
+        (
+            "scopes = [\"call\"]",
+            "it is one of the section [tokens.NAME]",
+        ),
+        ("dir = \".\"", "it is one of the section [workspace]"),
+    ] {
+        let (code, all) = Configured::new(written).check();
+        assert!(code == Some(2) && all.contains(said), "{written}: {all}");
+    }
+    // No key is offered twice.
+    let (_, all) = Configured::new("[plugins.script]\nzzz = 1").check();
+    let (_, known) = all
+        .split_once("there are ")
+        .unwrap_or_else(|| panic!("{all}"));
+    let known: Vec<_> = known
+        .split([',', '\n'])
+        .map(str::trim)
+        .take_while(|key| !key.is_empty())
+        .collect();
+    let mut once = known.clone();
+    once.sort_unstable();
+    once.dedup();
+    assert_eq!(once.len(), known.len(), "{known:?}");
+    for kept in [
+        "keep = true",
+        "keep = false",
+        "keep = \"30s\"",
+        "keep = \"no\"",
+    ] {
+        let (code, all) = Configured::new(kept).check();
+        assert_eq!(code, Some(0), "{kept}: {all}");
+    }
+}
+
+#[test]
 fn everything_in_a_file_is_found_at_once() {
     let configured = Configured::new(
         r#"lisen = "127.0.0.1:1"

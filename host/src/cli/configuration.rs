@@ -2,6 +2,7 @@
 
 mod applicable;
 mod settings;
+mod unknown;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use anyhow::Context as _;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, FromArgMatches as _};
 
-use super::{Arguments, Common};
+use super::{Arguments, Common, help};
 use crate::config::{Config, ConfigError, Problem};
 use toolhost_service::logging;
 
@@ -23,7 +24,8 @@ pub(super) fn command() -> Command {
 /// the program if the arguments are not valid.
 pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let command = applicable::command();
-    let matches = logging::accepted(command.clone().try_get_matches_from(&given));
+    let matches = command.clone().try_get_matches_from(&given);
+    let matches = logging::accepted(matches.map_err(help::advised));
     let path = match matches.subcommand_name() {
         // These commands have no settings of their own in the file.
         Some("token" | "config" | "completions" | "man") => None,
@@ -45,7 +47,8 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
 
 /// Reads a file, and checks everything that can be checked without other files and variables.
 pub(super) fn read(path: &Path) -> Result<Config, ConfigError> {
-    Config::read_with(path, settings::check)
+    let read = Config::read_with(path, settings::check);
+    read.map_err(|error| unknown::with_levels(error, settings::keys))
 }
 
 /// Returns the problems of the files and directories that settings name.

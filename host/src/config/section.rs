@@ -77,7 +77,10 @@ impl<'t, 'f> Section<'t, 'f> {
 
     /// Takes a value out, if it is there.
     pub(super) fn take(&mut self, key: &'static str) -> Option<Value<'t>> {
-        self.known.push(key);
+        // A section may look for a key in two places.
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
         let value = self.left.remove(key)?;
         self.given.push(key);
         Some(value)

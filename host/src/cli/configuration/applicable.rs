@@ -6,14 +6,14 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, CommandFactory as _};
 
 use super::super::remote::LOCAL;
-use super::super::{Arguments, plugins};
+use super::super::{Arguments, help, plugins};
 use super::source;
 use crate::config::Config;
 use toolhost_service::audit_options;
 use toolhost_service::{files, processes};
 
 /// Commands that find the server of the state directory without `--server`. They use no workspace of this machine.
-const FINDERS: [&str; 10] = [
+const FINDERS: [&str; 11] = [
     "ps",
     "logs",
     "attach",
@@ -21,6 +21,7 @@ const FINDERS: [&str; 10] = [
     "cancel",
     "top",
     "chats",
+    "console",
     "calls",
     "show",
     "workspaces",
@@ -92,7 +93,7 @@ pub(super) fn command() -> Command {
             hide(command, flags, hidden);
         }
     }
-    command
+    help::grouped(command)
 }
 
 /// Returns the command of this path.

@@ -13,6 +13,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory as _};
 use toml::Value;
 
 use super::super::Arguments;
+use super::unknown;
 use crate::config::{Config, MOST, Problem, meant};
 use toolhost_call::approval::Approval;
 use toolhost_http::Tls;
@@ -155,6 +156,11 @@ fn kind(arg: &Arg) -> String {
         (false, false) => "a text in quotes",
     };
     match arg.get_default_values() {
+        _ if is_optional(arg) => {
+            let names = arg.get_value_names().unwrap_or_default();
+            let names: Vec<_> = names.iter().map(|name| name.to_lowercase()).collect();
+            format!("true, false, or a {} in quotes", names.join(" "))
+        }
         [default] if is_number(arg) => format!("{kind}, such as {}", default.display()),
         [default] => format!("{kind}, such as {:?}", default.to_string_lossy()),
         _ => kind.to_owned(),
@@ -166,10 +172,19 @@ fn with_value(long: &str, arg: &Arg, value: &Value, config: &Config) -> Option<O
     match value {
         Value::String(text) if is_path(arg) => flag.push(config.resolve(Path::new(text))),
         Value::String(text) if !is_number(arg) => flag.push(OsStr::new(text)),
+        Value::Boolean(true) if is_optional(arg) => flag.push("yes"),
+        Value::Boolean(false) if is_optional(arg) => flag.push("no"),
         Value::Integer(number) if is_number(arg) || is_count(arg) => flag.push(number.to_string()),
         _ => return None,
     }
     Some(flag)
+}
+
+/// Returns whether the flag can be given without its value, which is then `yes`.
+fn is_optional(arg: &Arg) -> bool {
+    arg.get_num_args()
+        .is_some_and(|count| count.min_values() == 0)
+        && arg.get_action().takes_values()
 }
 
 fn is_path(arg: &Arg) -> bool {
@@ -195,14 +210,7 @@ fn is_count(arg: &Arg) -> bool {
 
 /// Returns a problem for each file or directory that a setting names and that does not exist.
 pub(super) fn missing(config: &Config) -> Vec<Problem> {
-    let root = Arguments::command();
-    let commands = COMMANDS
-        .iter()
-        .filter_map(|name| root.find_subcommand(name));
-    let args = root
-        .get_arguments()
-        .chain(commands.flat_map(Command::get_arguments));
-    let args: Vec<_> = args.filter(|arg| is_path(arg)).collect();
+    let args: Vec<_> = args().into_iter().filter(is_path).collect();
     let mut problems = Vec::new();
     for setting in of(config) {
         let unusable = match &*setting.key {
@@ -298,11 +306,7 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
                 true => meant(key, known),
                 false => None,
             };
-            let text = match meant {
-                Some(meant) => format!("there is no such key; did you mean {meant:?}?"),
-                None => "there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [sandbox], [plugins.NAME] and [tokens.NAME]".into(),
-            };
-            problems.push((key.clone(), text));
+            problems.push((key.clone(), unknown::at_the_top(key, meant)));
         }
     }
     for command in &commands {
@@ -314,6 +318,23 @@ pub(super) fn check(config: &Config) -> Vec<(String, String)> {
         }
     }
     problems
+}
+
+/// Returns the keys of the top level that are no sections.
+pub(super) fn keys() -> Vec<String> {
+    let keys = args().into_iter().filter_map(|arg| key_of(&arg));
+    keys.chain(["plugin_dir".to_owned()]).collect()
+}
+
+/// Returns the flags of the commands whose flags are settings.
+fn args() -> Vec<Arg> {
+    let root = Arguments::command();
+    let commands = COMMANDS
+        .iter()
+        .filter_map(|name| root.find_subcommand(name));
+    let own = root.get_arguments();
+    let all = own.chain(commands.flat_map(Command::get_arguments));
+    all.cloned().collect()
 }
 
 fn check_workspace(workspace: &Value) -> Vec<(String, String)> {
