@@ -11,8 +11,10 @@ mod completions;
 mod config;
 mod config_tokens;
 mod configuration;
+mod console;
 mod doctor;
 mod given;
+mod help;
 mod host;
 mod kill;
 mod logs;
@@ -58,7 +60,8 @@ use crate::config::Config;
     version,
     max_term_width = 100,
     subcommand_required = true,
-    arg_required_else_help = true
+    arg_required_else_help = true,
+    after_help = EXAMPLES
 )]
 struct Arguments {
     #[command(flatten)]
@@ -66,6 +69,15 @@ struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// Command lines to copy.
+const EXAMPLES: &str = "\
+Examples:
+  toolhost serve --workspace ~/project
+  toolhost call execute command='make test' --server local
+  toolhost ps
+
+`toolhost COMMAND -h` has the options of a command, and examples.";
 
 /// The options that every command has.
 #[derive(Clone, Debug, Args)]
@@ -162,19 +174,19 @@ enum Command {
     /// Waits for the end of the call. Asks the server that uses the state directory, or that of --server. Exit codes: 0 if the call was
     /// cancelled, 1 if it ended otherwise first, 2 if no such call runs, for bad usage, or if no server answers.
     Cancel(cancel::Options),
-    /// Watch what runs, with the CPU and memory that it takes, and end it
+    /// Watch what runs, with its CPU and memory, and end it
     ///
     /// In a pipe, prints a table once; with --json, a line whenever something changes. Asks the server that uses the state directory, or
     /// that of --server. Exit codes: 0, or 2 for bad usage or if no server answers.
     Top(top::Options),
     /// List the chats, those in which a call runs first
     ///
-    /// Asks the server that uses the state directory, or that of --server. Exit codes: 0 for a list, also an empty one, 2 for bad usage
+    /// Each has the numbers of its calls and processes that run. Asks the server that uses the state directory, or that of --server. Exit codes: 0 for a list, also an empty one, 2 for bad usage
     /// or if no server answers.
     Chats(chats::Options),
-    /// List the calls that ran, newest first: when, in which chat, and how they ended
+    /// List the calls that ran, newest first, and how they ended
     ///
-    /// Asks the server that uses the state directory, or that of --server. If no host uses the directory, reads it. Exit codes: 0 for a
+    /// Each has the time at which it began, and its chat. Asks the server that uses the state directory, or that of --server. If no host uses the directory, reads it. Exit codes: 0 for a
     /// list, also an empty one, 2 for bad usage or calls that cannot be read.
     Calls(calls::Options),
     /// Show a call: its arguments, if they are kept, and its reply
@@ -200,6 +212,12 @@ enum Command {
     /// For a chat server that has its tools elsewhere, and speaks the agent API of coder/coder.
     #[command(after_help = AGENT_EXAMPLES)]
     Agent(AgentOptions),
+    /// Print a link that logs in to the console of a server
+    ///
+    /// The link logs in one browser, once, within ten minutes, with the rights of a token for everything; with --server, with those of
+    /// the token, which needs the scope `admin`. Asks the server that uses the state directory, or that of --server. Exit codes: 0 for a
+    /// link, 2 if the server has no console or refuses, for bad usage, or if no server answers.
+    Console(console::Options),
     /// Check what works on this machine, and say how to fix the rest
     ///
     /// Exit codes: 0 if commands can be run, 2 if something does not work.
@@ -282,6 +300,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Cancel(_)
         | Command::Top(_)
         | Command::Chats(_)
+        | Command::Console(_)
         | Command::Completions(_)
         | Command::Man(_) => Prepared::default(),
         Command::Sandbox(options) => options.prepare(),
@@ -302,6 +321,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Cancel(options) => cancel::run(common, options).await,
             Command::Top(options) => top::run(common, options).await,
             Command::Chats(options) => chats::run(common, options).await,
+            Command::Console(options) => console::run(common, options).await,
             Command::Completions(options) => completions::run(&options),
             Command::Man(options) => man::run(&options),
             Command::Calls(options) => calls::run(common, options).await,

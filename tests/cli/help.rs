@@ -69,6 +69,52 @@ fn commands_for_authors_say_what_they_make_and_their_exit_codes() {
     }
 }
 
+#[test]
+fn commands_stand_in_groups_and_fit_a_terminal() {
+    let output = client().arg("-h").env("COLUMNS", "80").output().unwrap();
+    let help = text(&output.stdout);
+    let (commands, rest) = help.split_once("Options:").unwrap();
+    for heading in [
+        "Calls and processes:",
+        "Servers:",
+        "Plugins:",
+        "Maintenance:",
+    ] {
+        assert!(commands.contains(heading), "{heading}: {help}");
+    }
+    assert!(commands.lines().all(|line| line.len() <= 80), "{help}");
+    let (_, examples) = rest.split_once("Examples:\n").unwrap();
+    let examples = examples
+        .lines()
+        .filter(|line| line.starts_with("  toolhost "));
+    assert_eq!(examples.count(), 3, "{help}");
+    let serve = client().args(["serve", "-h"]).output().unwrap();
+    assert!(text(&serve.stdout).contains("Examples:\n  toolhost serve "));
+}
+
+#[test]
+fn names_that_people_guess_lead_somewhere() {
+    for (guess, named) in [
+        ("status", "toolhost ps"),
+        ("stop", "toolhost kill"),
+        ("exec", "toolhost call"),
+        ("run", "toolhost call"),
+        ("login", "toolhost console"),
+        ("init", "toolhost token"),
+        ("start", "toolhost serve"),
+        ("list", "toolhost calls"),
+    ] {
+        let output = client().arg(guess).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert!(said.contains("tip:") && said.contains(named), "{said}");
+        assert!(!said.contains("similar"), "{said}");
+    }
+    // A slip of the fingers is told apart.
+    let output = client().arg("serv").output().unwrap();
+    assert!(text(&output.stderr).contains("'serve'"), "{output:?}");
+}
+
 /// Every flag, variable and default of the programs that read the configuration is in its documentation.
 #[test]
 fn every_flag_is_documented() {

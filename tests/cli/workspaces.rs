@@ -7,7 +7,7 @@ use super::*;
 fn ask(serving: &Serving, arguments: &[&str]) -> Output {
     let mut command = client();
     command.arg("workspaces").args(arguments);
-    command.args(["--server", &serving.url]);
+    command.args(["--server", &serving.url, "--json"]);
     command.env("TOOLHOST_TOKEN", TOKEN).output().unwrap()
 }
 
@@ -56,8 +56,17 @@ async fn workspaces_are_made_listed_and_removed() {
         .json(&call);
     assert_eq!(request.send().await.unwrap().status(), 200);
 
-    let listed = ask(&serving, &["list"]);
-    let table = text(&listed.stdout);
+    let people = |arguments: &[&str]| {
+        let mut command = client();
+        command.arg("workspaces").args(arguments);
+        command.args(["--server", &serving.url]);
+        let output = command.env("TOOLHOST_TOKEN", TOKEN).output().unwrap();
+        (
+            output.status.code(),
+            [text(&output.stdout), text(&output.stderr)].concat(),
+        )
+    };
+    let (_, table) = people(&["list"]);
     let lines: Vec<_> = table.lines().collect();
     assert_eq!(lines.len(), 4, "{table}");
     for (line, begin) in lines
@@ -72,6 +81,24 @@ async fn workspaces_are_made_listed_and_removed() {
         (&json!("open"), &json!(1)),
         "{shown}"
     );
+    let (_, shown) = people(&["show", "team-a/web"]);
+    assert!(
+        shown.starts_with("name       team-a/web\n")
+            && shown.contains("\nidle       removed after 30days without use\n"),
+        "{shown}"
+    );
+    let (_, made) = people(&["create", "team-b"]);
+    assert!(
+        made.starts_with("name       team-b\nprovider   directory\n"),
+        "{made}"
+    );
+    let (_, removed) = people(&["rm", "team-b"]);
+    assert_eq!(removed, "the workspace team-b is removed, with its files\n");
+    for arguments in [["show", "team-b"], ["delete", "team-b"]] {
+        let (code, said) = people(&arguments);
+        let advice = "make it with `toolhost workspaces create team-b`";
+        assert!(code == Some(2) && said.contains(advice), "{said}");
+    }
     let removed = one(&ask(&serving, &["delete", "team-a/api"]));
     assert_eq!(removed, json!({ "ended": [] }));
     for (arguments, said) in [
@@ -102,7 +129,7 @@ async fn workspaces_are_made_listed_and_removed() {
         (&json!("team-a/web"), &json!(1)),
         "{found}"
     );
-    assert_eq!(one(&read(&state, &["show", "team-a/web"])), found);
+    assert_eq!(one(&read(&state, &["show", "team-a/web", "--json"])), found);
     for arguments in [
         &["show", "team-a/api"][..],
         &["create", "w"],

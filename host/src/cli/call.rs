@@ -72,6 +72,7 @@ pub(super) async fn run(
     match options.remote.server(common)? {
         Some(server) => on_server::run(&server, &request, style).await,
         None => {
+            options.remote.tell_of_server(common);
             let mut host = options.host;
             if request.tool == RUN_SCRIPT {
                 host.plugins.with_scripts();

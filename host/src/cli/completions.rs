@@ -10,9 +10,9 @@ use super::{configuration, output};
 /// Command lines to copy.
 const EXAMPLES: &str = "\
 Examples:
-  toolhost completions bash > ~/.local/share/bash-completion/completions/toolhost
-  toolhost completions zsh > ~/.zfunc/_toolhost
-  toolhost completions fish > ~/.config/fish/completions/toolhost.fish";
+  D=~/.local/share/bash-completion/completions; mkdir -p $D; toolhost completions bash >$D/toolhost
+  D=~/.zfunc; mkdir -p $D; toolhost completions zsh >$D/_toolhost
+  D=~/.config/fish/completions; mkdir -p $D; toolhost completions fish >$D/toolhost.fish";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]

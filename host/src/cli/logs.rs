@@ -31,7 +31,8 @@ pub(super) struct Options {
         long,
         value_name = "BYTE",
         default_value = "0",
-        conflicts_with = "tail"
+        conflicts_with = "tail",
+        value_parser = byte
     )]
     since: u64,
     /// Print only the last lines of the output that there is
@@ -42,6 +43,15 @@ pub(super) struct Options {
     chat: Option<ChatId>,
     #[command(flatten)]
     remote: remote::Remote,
+}
+
+/// Parses the place of a byte.
+fn byte(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        "it is no number of a byte. Output has no times: for its last lines use --tail LINES, and for what comes from now on use \
+         `toolhost attach`"
+            .to_owned()
+    })
 }
 
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {

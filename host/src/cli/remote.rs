@@ -3,6 +3,7 @@
 mod calls;
 mod chats;
 mod connection;
+mod console;
 mod events;
 mod follow;
 mod local;
@@ -12,6 +13,7 @@ mod processes;
 mod trust;
 mod workspaces;
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
@@ -71,6 +73,17 @@ impl Remote {
             Some(server) => Ok(server),
             None => local::required(common, self.token_file.as_deref()),
         }
+    }
+
+    /// Says on a terminal that a call of this process is in no list of the server that uses the state directory, if one does.
+    pub(super) fn tell_of_server(&self, common: &Common) {
+        if !std::io::stderr().is_terminal() || !matches!(local::found(common, None), Ok(Some(_))) {
+            return;
+        }
+        toolhost_service::stderr::line(
+            "toolhost: this call runs apart from the server that is running, and is in none of its lists: add --server local to have \
+             that server run it",
+        );
     }
 
     /// Returns the server that was named, or else the one that uses the state directory, if one does.

@@ -27,6 +27,8 @@ use crate::config::{self, Config};
 const EXAMPLES: &str = "\
 Examples:
   toolhost serve --workspace ~/project
+  toolhost serve --config toolhost.toml --keep
+  toolhost serve --tool-mode both --sandbox-network none
   toolhost serve --listen unix:/run/user/1000/toolhost.sock
   toolhost serve --listen 0.0.0.0:7411 --tls-cert cert.pem --tls-key key.pem --allow-host tools.example.com";
 

@@ -1,6 +1,7 @@
 //! `toolhost workspaces`: list, show, make and remove workspaces.
 
 mod table;
+mod text;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -35,12 +36,15 @@ pub(super) struct Options {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the workspaces by name
+    #[command(alias = "ls")]
     List(List),
-    /// Show a workspace as JSON
+    /// Show a workspace
     Show(Show),
     /// Make a workspace; its files are made when the first call runs in it
+    #[command(alias = "new")]
     Create(Create),
     /// Remove a workspace and its files
+    #[command(alias = "rm", alias = "remove")]
     Delete(Delete),
 }
 
@@ -125,12 +129,13 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
             let made = server
                 .put_workspace(&options.name, &spec(&options)?)
                 .await?;
-            print(&made.to_string())?;
+            common.report(&text::render(&made), &made)?;
         }
         Command::Delete(options) => {
             let server = options.remote.required(common)?;
             let removed = server.remove_workspace(&options.name, options.force);
-            print(&removed.await?.to_string())?;
+            let removed = removed.await?;
+            common.report(&text::removed(options.name.as_str(), &removed), &removed)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -161,11 +166,17 @@ async fn show(common: &Common, options: Show) -> anyhow::Result<()> {
         Source::AtRest { store, .. } => {
             let mut all = at_rest(&store.workspaces()?).into_iter();
             let found = all.find(|(name, _)| *name == options.name);
-            let missing = || format!("there is no workspace \"{}\"", options.name);
+            let missing = || {
+                let name = &options.name;
+                format!(
+                    "there is no workspace \"{name}\" in the state directory, which no server uses: start one, and make it with \
+                     `toolhost workspaces create {name}`"
+                )
+            };
             found.with_context(missing)?.1
         }
     };
-    print(&found.to_string())
+    common.report(&text::render(&found), &found)
 }
 
 /// Returns what the server is asked for.

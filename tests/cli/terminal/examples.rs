@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use super::*;
 
 /// The commands whose examples run here; the workspaces of an example need a repository in the network.
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "ps",
     "logs",
     "attach",
@@ -13,6 +13,7 @@ const COMMANDS: [&str; 14] = [
     "cancel",
     "top",
     "chats",
+    "console",
     "calls",
     "show",
     "call",
@@ -51,13 +52,7 @@ fn examples(command: &str) -> Vec<String> {
 
 /// What examples need of a home.
 fn furnish(site: &Site) {
-    for directory in [
-        "home/project",
-        "home/.zfunc",
-        "home/.local/share/bash-completion/completions",
-        "home/.config/fish/completions",
-        "bin",
-    ] {
+    for directory in ["home/project", "bin"] {
         std::fs::create_dir_all(site.path(directory)).unwrap();
     }
     let write = |name: &str, text: &str, mode| {

@@ -83,6 +83,14 @@ async fn output_is_printed_as_it_was_written() {
             "{tail}"
         );
     }
+    let timed = site.run(&["logs", "--since", "10m", &id]);
+    let said = text(&timed.stderr);
+    assert!(
+        timed.status.code() == Some(2)
+            && said.contains("Output has no times")
+            && said.contains("--tail LINES"),
+        "{said}"
+    );
     let json = lines(text(&bytes(&["logs", "--json", "--since", "15", &id])));
     assert_eq!(
         json,
@@ -252,7 +260,7 @@ async fn a_call_is_cancelled_and_what_ended_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chats_are_listed() {
     let site = Site::new();
-    site.process("support-42", "true").await;
+    site.process("support-42", "exec sleep 1000").await;
     let _call = site.call("other", "1", "exec sleep 1000").await;
     insta::assert_snapshot!(masked(&site.shown(&["chats"]).await));
     let chats = lines(&site.said(&["chats", "--json", "--prefix", "support-"]));

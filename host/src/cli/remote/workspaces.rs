@@ -5,7 +5,7 @@ use reqwest::{Method, Url};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::Server;
+use super::{Refusal, Server};
 use toolhost_state::workspace_name::WorkspaceName;
 
 /// A page of workspaces as the server describes them, and the place of the next one.
@@ -14,6 +14,16 @@ struct Page {
     workspaces: Vec<Value>,
     #[serde(default)]
     next: Option<String>,
+}
+
+/// Says in the words of the command line that there is no workspace of this name, if a server answered so.
+fn missing(error: anyhow::Error, name: &WorkspaceName) -> anyhow::Error {
+    match Refusal::within(&error) {
+        Some(refusal) if refusal.code == "unknown_workspace" => anyhow::anyhow!(
+            "there is no workspace \"{name}\"; make it with `toolhost workspaces create {name}`"
+        ),
+        _ => error,
+    }
 }
 
 impl Server {
@@ -42,7 +52,8 @@ impl Server {
 
     /// Returns a workspace.
     pub(in crate::cli) async fn workspace(&self, name: &WorkspaceName) -> anyhow::Result<Value> {
-        let answer = self.send(Method::GET, self.url_of(name), None).await?;
+        let answer = self.send(Method::GET, self.url_of(name), None).await;
+        let answer = answer.map_err(|error| missing(error, name))?;
         answer.json().context("the server's answer is not JSON")
     }
 
@@ -66,7 +77,8 @@ impl Server {
         let mut url = self.url_of(name);
         url.query_pairs_mut()
             .append_pair("force", if force { "true" } else { "false" });
-        let answer = self.send(Method::DELETE, url, None).await?;
+        let answer = self.send(Method::DELETE, url, None).await;
+        let answer = answer.map_err(|error| missing(error, name))?;
         answer.json().context("the server's answer is not JSON")
     }
 
