@@ -1,5 +1,7 @@
 //! The page in Chromium: `tests/clients/console` has what it does there, one file for each test.
 
+mod chats;
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

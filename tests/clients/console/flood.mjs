@@ -43,7 +43,7 @@ export default async ({ open, signIn, view, request }) => {
   const page = await open();
   await signIn(page);
   await view(page, "chats/flood");
-  await page.locator('[data-stream="live"]').waitFor();
+  await page.locator(".empty").waitFor();
   await page.evaluate(watch);
   // A second of an idle page, to compare with.
   await page.waitForFunction(() => window.frames_.length > 60);

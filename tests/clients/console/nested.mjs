@@ -3,7 +3,7 @@ export default async ({ open, signIn, view, request }) => {
   const page = await open();
   await signIn(page);
   await view(page, "chats/scripts");
-  await page.locator('[data-stream="live"]').waitFor();
+  await page.locator(".empty").waitFor();
   const code = "for (const n of [1, 2, 3]) await tools.execute({ command: `echo call-${n}` }); return 3";
   const body = { tool: "run_script", arguments: { code } };
   // The plugin may still be loaded.

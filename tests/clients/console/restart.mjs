@@ -11,10 +11,12 @@ export default async ({ open, signIn, view, execute }) => {
   const page = await open();
   await signIn(page);
   await view(page, "chats/long");
-  await page.locator('[data-stream="live"]').waitFor();
+  // A chat that never was is not live; its first call shows up all the same.
+  await page.locator(".empty").waitFor();
   const row = (text) => page.locator(".terminal-row").filter({ hasText: text }).first();
   await execute("long", "1", "echo before-the-restart");
   await row("before-the-restart").waitFor();
+  await page.locator('[data-stream="live"]').waitFor();
   await after("stop");
   await page.locator('[data-stream="lost"]').waitFor();
   const lost = await page.locator(".stream").innerText();

@@ -2,18 +2,24 @@
 
 import { address, api, chatAddress } from "./api.js";
 import { Stream } from "./stream.js";
+import { Subjects } from "./subjects.js";
 
 /** After how many milliseconds the list is read again once something has begun or ended. */
 const SETTLE = 300;
 
 /**
  * @typedef {{chat: string, id: string, tool: string, state: string, success?: boolean, token?: string, began_at_unix_ms: number,
- *   ended_at_unix_ms?: number, progress?: {done: number, total?: number, message?: string}, guest_ms?: number}} Call
+ *   ended_at_unix_ms?: number, progress?: {done: number, total?: number, message?: string}, duration_ms?: number, queued_ms?: number,
+ *   guest_ms?: number, arguments_bytes?: number, reply_bytes?: number}} Call
  * @typedef {{id: string, call?: string, command: string, workdir: string, background: boolean, status: string, exit_code?: number,
- *   signal?: string, cause?: string, reason?: string, started_at_unix: number, exited_at_unix?: number, total_bytes: number}} Process
+ *   signal?: string, cause?: string, reason?: string, started_at_unix: number, exited_at_unix?: number, total_bytes: number,
+ *   isGone?: boolean}} Process
  * @typedef {{offset: number, length: number, text?: string, base64?: string}} Piece
  * @typedef {{state?: string, success?: string, tool?: string, text?: string}} Filter
  */
+
+/** Returns whether a process, or anything that it started, runs. @param {Process} process */
+export const isLiveProcess = ({ status, isGone }) => !isGone && (status === "running" || status === "lingering");
 
 /** The call that made a call; undefined for one that no other made. @param {string} id */
 export const outerOf = (id) => (id.includes("/") ? id.slice(0, id.lastIndexOf("/")) : undefined);
@@ -36,11 +42,14 @@ const nest = (calls) => {
 export class ChatFollower {
   /**
    * @param {string} chat
+   * @param {Filter} filter
+   * @param {boolean} mayAudit whether the token may read the audit trail
    * @param {() => void} changed
    */
-  constructor(chat, changed) {
+  constructor(chat, filter, mayAudit, changed) {
     this.chat = chat;
     this.notify = changed;
+    this.subjects = new Subjects(chat, () => this.changed(), mayAudit);
     /** The calls that the list has, newest first. @type {Call[]} */
     this.listed = [];
     /** What events said since. @type {Map<string, Partial<Call>>} */
@@ -52,11 +61,14 @@ export class ChatFollower {
     /** Is called when output may have been missed. @type {Set<() => void>} */
     this.resumers = new Set();
     /** @type {Filter} */
-    this.filter = {};
+    this.filter = filter;
     /** @type {string | undefined} */
     this.next = undefined;
     this.isLoaded = false;
-    this.ended = false;
+    /** Whether the server knows a chat of this name; undefined until it has been asked. @type {boolean | undefined} */
+    this.isKnown = undefined;
+    /** When the chat was ended, in milliseconds since 1970, if nothing has begun since. @type {number | undefined} */
+    this.endedAt = undefined;
     /** @type {Error | undefined} */
     this.problem = undefined;
     /** @type {{state: string, problem?: Error}} */
@@ -75,6 +87,7 @@ export class ChatFollower {
   close() {
     this.isClosed = true;
     this.followed.close();
+    this.subjects.close();
     cancelAnimationFrame(this.frame);
     clearTimeout(this.timer);
   }
@@ -124,9 +137,10 @@ export class ChatFollower {
   async load() {
     const round = ++this.round;
     try {
-      const [calls, processes] = await Promise.all([
+      const [calls, processes, entry] = await Promise.all([
         api(this.listAddress()),
         api(address(`${chatAddress(this.chat)}/processes`, { limit: 1000 })),
+        this.entry(),
       ]);
       if (this.isClosed || round !== this.round) return;
       // Pages that were read before stay, if the first page still reaches to them.
@@ -136,13 +150,34 @@ export class ChatFollower {
       this.listed = [...calls.calls, ...(overlaps ? older : [])];
       if (!overlaps || older.length === 0) this.next = calls.next;
       for (const call of this.listed) if (call.state !== "running") this.news.delete(call.id);
-      this.processes = new Map(processes.processes.map((/** @type {Process} */ process) => [process.id, process]));
+      this.keep(processes);
+      const isPart = Object.values(this.filter).some(Boolean);
+      this.isKnown = entry !== undefined || this.listed.length > 0 || this.processes.size > 0 || (isPart && this.isKnown !== false);
+      this.endedAt = entry?.ended_at_unix_ms ?? this.endedAt;
       this.isLoaded = true;
       this.problem = undefined;
     } catch (error) {
       if (round === this.round) this.problem = /** @type {Error} */ (error);
     }
     this.changed();
+  }
+
+  /** Returns the chat as the list of chats has it; undefined if that is not there, or not for this token. @returns {Promise<any>} */
+  async entry() {
+    try {
+      const { chats } = await api(address("/v1/chats", { prefix: this.chat, limit: 50 }));
+      return chats.find((/** @type {any} */ one) => one.chat === this.chat);
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** Takes a list of processes. Those that the server has forgotten, as it does with the end of a chat, stay on the page. @param {{processes: Process[], total: number}} list */
+  keep({ processes, total }) {
+    const found = new Map(processes.map((process) => [process.id, process]));
+    const isWhole = total <= processes.length;
+    for (const [id, process] of this.processes) if (!found.has(id)) found.set(id, { ...process, isGone: isWhole });
+    this.processes = found;
   }
 
   async more() {
@@ -182,7 +217,7 @@ export class ChatFollower {
     else if (name === "process") this.process(data);
     else if (name === "reset") this.missed();
     else if (name === "chat_ended") {
-      this.ended = true;
+      this.endedAt = Date.now();
       this.settle();
     }
   }
@@ -200,7 +235,7 @@ export class ChatFollower {
 
   /** @param {any} data */
   call({ call, tool, state, is_error }) {
-    this.ended = false;
+    this.endedAt = undefined;
     /** @type {Partial<Call>} */
     const news = { tool, state };
     const known = this.news.get(call) ?? this.listed.find((one) => one.id === call);

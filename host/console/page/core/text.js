@@ -92,6 +92,14 @@ export function timeText(ms) {
   return (moment.toDateString() === new Date().toDateString() ? today : other).format(moment);
 }
 
+const full = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+
+/**
+ * Returns a moment in full, with its day and its time zone.
+ * @param {number} ms since 1970
+ */
+export const fullTimeText = (ms) => full.format(new Date(ms));
+
 /**
  * Returns `1 process`, `2 processes`.
  * @param {number} count

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef, useState } from "./html.js";
 import { api } from "../core/api.js";
-import { coarseText, durationText, line, timeText, visible } from "../core/text.js";
+import { coarseText, counted, durationText, fullTimeText, line, timeText, visible } from "../core/text.js";
 
 /** Are called every second. One timer is for all of them. @type {Set<(now: number) => void>} */
 const watches = new Set();
@@ -101,11 +101,11 @@ export function State({ state, text }) {
 /** How long ago something was: `12 s`. @param {{at: number, offset?: number}} properties in milliseconds since 1970 */
 export function Since({ at, offset = 0 }) {
   const now = useNow() + offset;
-  return html`<time dateTime=${new Date(at).toISOString()} title=${timeText(at)}>${coarseText(now - at)}</time>`;
+  return html`<time dateTime=${new Date(at).toISOString()} title=${fullTimeText(at)}>${coarseText(now - at)}</time>`;
 }
 
 /** A moment. @param {{at: number}} properties in milliseconds since 1970 */
-export const Moment = ({ at }) => html`<time dateTime=${new Date(at).toISOString()}>${timeText(at)}</time>`;
+export const Moment = ({ at }) => html`<time dateTime=${new Date(at).toISOString()} title=${fullTimeText(at)}>${timeText(at)}</time>`;
 
 /** @param {{ms: number | undefined}} properties */
 export const Duration = ({ ms }) => html`<span>${durationText(ms)}</span>`;
@@ -124,10 +124,20 @@ export const Loading = () => html`<p class="loading" role="status">Loading…</p
 /** @param {{title: string, children?: any}} properties */
 export const Empty = ({ title, children }) => html`<div class="empty"><p class="empty-title">${title}</p>${children}</div>`;
 
+/** Returns a text that wraps behind its separators, and within a word only where that alone is wider than its place. @param {string} text */
+export const wrapping = (text) => text.split(/(?<=[-._:@/+=,])/).flatMap((part, at) => (at === 0 ? [part] : [html`<wbr />`, part]));
+
+/** A name that others chose. @param {{text: unknown, most?: number}} properties */
+export const Name = ({ text, most = 128 }) => wrapping(line(text, most));
+
+/** How many entries of a list are shown. @param {{pages: any, one: string, many?: string}} properties */
+export const Count = ({ pages, one, many }) => (pages.entries.length === 0 ? null
+  : html`<p class="sum" role="status">${pages.more ? "the first " : ""}${counted(pages.entries.length, one, many)}</p>`);
+
 /** A link to a chat or to one of its calls. @param {{chat: string, call?: string, children?: any}} properties */
 export function ChatLink({ chat, call, children }) {
   const target = `#/chats/${encodeURIComponent(chat)}${call ? `/${encodeURIComponent(call)}` : ""}`;
-  return html`<a class="name" href=${target}>${children ?? line(chat, 128)}</a>`;
+  return html`<a class="name" href=${target}>${children ?? html`<${Name} text=${chat} />`}</a>`;
 }
 
 /** The state of the stream, where it is not as it should be. @param {{state: string, problem?: Error}} properties */

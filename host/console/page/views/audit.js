@@ -1,33 +1,38 @@
 // The audit trail, newest first. It shows denials until all lines are asked for.
 
-import { html, useState } from "../parts/html.js";
-import { ChatLink, Empty, Failure, Loading, Moment, usePages } from "../parts/basics.js";
+import { html, useEffect, useState } from "../parts/html.js";
+import { ChatLink, Count, Empty, Failure, Loading, Moment, Name, usePages } from "../parts/basics.js";
+import { useQuery } from "../parts/query.js";
 import { address } from "../core/api.js";
 import { line } from "../core/text.js";
 
 const EVENTS = ["denied", "command_denied", "approval_refused", "call_started", "call", "call_cancelled", "chat_ended", "process_start",
   "process_refused", "process_signal", "file_write", "http_request", "used", "plugin", "plugin_failed", "plugin_changed", "plugin_removed", "plugin_enabled",
-  "plugin_disabled", "plugin_reloaded", "plugin_quarantined", "tokens_changed", "console_login", "settings_changed",
+  "plugin_disabled", "plugin_reloaded", "plugin_quarantined", "tokens_changed", "console_link", "console_login", "settings_changed",
   "configuration_refused", "workspace_created", "workspace_making", "workspace_made", "workspace_changed", "workspace_removed", "chat_bound", "agent_connected", "agent_disconnected", "approval_asked", "approval_granted", "lost", "left_out",
   "start", "stop"];
 
 const COLUMNS = ["time", "event", "principal", "chat", "call", "plugin", "tool"];
 
-/** @typedef {{denied: string, token: string, chat: string, plugin: string, event: string}} Filter */
+/** What the address may say. */
+const FIELDS = { show: ["denials", "everything"], event: ["", ...EVENTS], token: "", chat: "", plugin: "" };
 
 /** @param {{session: import("../core/session.js").Session}} properties */
 export function Audit({ session }) {
-  const [filter, setFilter] = useState(/** @type {Filter} */ ({ denied: "true", token: "", chat: "", plugin: "", event: "" }));
-  const asked = { ...filter, denied: filter.denied === "true" && !filter.event };
+  const [filter, change] = useQuery(FIELDS);
+  const { show, ...fields } = filter;
+  const asked = { ...fields, denied: show === "denials" && filter.event === "" };
   const pages = usePages((after) => address("/v1/audit", { ...asked, limit: 100, after }), "lines", Object.values(asked));
-  return html`<div class="head"><h1>Audit</h1><button type="button" class="small" onClick=${pages.again}>Refresh</button></div>
-    <${Filters} filter=${filter} then=${setFilter} bounded=${session.chats != null} />
+  return html`<div class="head"><h1>Audit</h1><${Count} pages=${pages} one="line" />
+      <button type="button" class="small" onClick=${pages.again}>Refresh</button></div>
+    <${Filters} filter=${filter} change=${change} />
     <${Failure} problem=${pages.problem} again=${pages.again} />
     ${pages.loading && pages.entries.length === 0 && html`<${Loading} />`}
     ${!pages.loading && !pages.problem && pages.entries.length === 0 && html`<${Nothing} denied=${asked.denied} page=${pages.first} />`}
-    ${pages.entries.length > 0 && html`<div class="table-frame"><table class="audit">
-      <thead><tr><th scope="col">Time</th><th scope="col">Event</th><th scope="col">Chat</th><th scope="col">Details</th></tr></thead>
-      <tbody>${pages.entries.map((entry, at) => html`<${Entry} key=${at} entry=${entry} />`)}</tbody></table></div>`}
+    ${pages.entries.length > 0 && html`<div class="table-frame"><table class="audit stacks" role="table">
+      <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Time</th><th role="columnheader" scope="col">Event</th>
+        <th role="columnheader" scope="col">Chat</th><th role="columnheader" scope="col">Details</th></tr></thead>
+      <tbody role="rowgroup">${pages.entries.map((entry, at) => html`<${Entry} key=${at} entry=${entry} />`)}</tbody></table></div>`}
     ${pages.more}`;
 }
 
@@ -41,21 +46,22 @@ function Nothing({ denied, page }) {
     <p>${denied ? "Nothing was denied, as far as the trail is kept. Choose “everything” to see all lines." : "No line fits."}</p></${Empty}>`;
 }
 
-/** @param {any} properties */
-function Filters({ filter, then }) {
+/** @param {{filter: Record<string, string>, change: (changes: Record<string, string>) => void}} properties */
+function Filters({ filter, change }) {
   const [draft, setDraft] = useState(filter);
+  useEffect(() => setDraft(filter), [filter]);
   const set = (/** @type {string} */ name) => (/** @type {any} */ event) => {
     const changed = { ...draft, [name]: event.target.value };
     setDraft(changed);
-    if (name === "denied" || name === "event") then(changed);
+    if (name === "show" || name === "event") change(changed);
   };
   const send = (/** @type {Event} */ event) => {
     event.preventDefault();
-    then(draft);
+    change(draft);
   };
   return html`<form class="filters" role="search" aria-label="Audit trail" onSubmit=${send}>
-    <label><span>Show</span><select value=${draft.event ? "" : draft.denied} disabled=${draft.event !== ""} onChange=${set("denied")}>
-      <option value="true">denials</option><option value="">everything</option></select></label>
+    <label><span>Show</span><select value=${draft.event ? "everything" : draft.show} disabled=${draft.event !== ""} onChange=${set("show")}>
+      <option value="denials">denials</option><option value="everything">everything</option></select></label>
     <label><span>Event</span><select value=${draft.event} onChange=${set("event")}><option value="">any</option>
       ${EVENTS.map((event) => html`<option value=${event}>${event}</option>`)}</select></label>
     <label><span>Token</span><input value=${draft.token} onInput=${set("token")} /></label>
@@ -79,10 +85,10 @@ function Entry({ entry }) {
   const facts = rest.map(([name, value]) => [name.replaceAll("_", " "), factText(value)]).filter(([, text]) => text !== "");
   const time = Date.parse(entry.time);
   const by = [entry.principal, entry.plugin, entry.tool].filter(Boolean).map((one) => line(one, 60));
-  return html`<tr class=${isDenial ? "is-denial" : ""}>
-    <td class="time">${Number.isNaN(time) ? line(entry.time, 40) : html`<${Moment} at=${time} />`}</td>
-    <th scope="row"><code>${line(entry.event, 40)}</code><div class="by">${by.join(" · ")}</div></th>
-    <td>${entry.chat ? html`<${ChatLink} chat=${entry.chat} call=${entry.call} />` : "–"}</td>
-    <td class="details">${facts.map(([name, text]) => html`<span class="fact">${line(name, 40)} <span>${text}</span></span> `)}</td>
+  return html`<tr role="row" class=${isDenial ? "is-denial" : ""}>
+    <td role="cell" class=${Number.isNaN(time) ? "" : "time"}>${Number.isNaN(time) ? line(entry.time, 40) : html`<${Moment} at=${time} />`}</td>
+    <th role="rowheader" scope="row"><code>${line(entry.event, 40)}</code><div class="by">${by.join(" · ")}</div></th>
+    <td role="cell" class=${entry.chat ? "chat" : "chat none"}>${entry.chat ? html`<${ChatLink} chat=${entry.chat} call=${entry.call} />` : "–"}</td>
+    <td role="cell" class="details">${facts.map(([name, text]) => html`<span class="fact">${line(name, 40)} <span><${Name} text=${text} most=${400} /></span></span> `)}</td>
   </tr>`;
 }

@@ -1,10 +1,10 @@
 // A call in a timeline: what was asked, what ran, and what the model read.
 
 import { html, useEffect, useLayoutEffect, useRef, useState } from "../parts/html.js";
-import { Block, Copy, Failure, Json, Moment, Since, State } from "../parts/basics.js";
+import { Block, Copy, Failure, Json, Moment, Name, Since, State, wrapping } from "../parts/basics.js";
 import { cancelCall, endProcess } from "../parts/ending.js";
 import { address, api, callAddress, processAddress } from "../core/api.js";
-import { outerOf } from "../core/chat.js";
+import { isLiveProcess, outerOf } from "../core/chat.js";
 import { Output } from "../output/model.js";
 import { Viewer } from "../output/viewer.js";
 import { counted, durationText, line, sizeText, visible } from "../core/text.js";
@@ -23,7 +23,8 @@ const outcomeKind = ({ state, success }) => (state === "finished" && success ===
 export function CallCard({ call, follower, open, mayEnd, wanted, toggle }) {
   const item = useRef(/** @type {HTMLElement | null} */ (null));
   const processes = follower.processesOf(call.id);
-  const took = call.ended_at_unix_ms && call.ended_at_unix_ms - call.began_at_unix_ms;
+  const took = call.duration_ms ?? (call.ended_at_unix_ms && call.ended_at_unix_ms - call.began_at_unix_ms);
+  const subject = processes[0]?.command ?? follower.subjects.of(call);
   useEffect(() => {
     if (wanted) item.current?.scrollIntoView({ block: "start" });
   }, [wanted]);
@@ -35,13 +36,13 @@ export function CallCard({ call, follower, open, mayEnd, wanted, toggle }) {
         <span class="turner" aria-hidden="true"></span>
         <${State} state=${outcomeKind(call)} text=${outcomeText(call)} />
         <span class="tool">${line(call.tool, 80)}</span>
-        <span class="summary">${processes[0] ? line(processes[0].command, 160) : line(call.id, 80)}</span>
+        <span class="summary" title=${`Call ${line(call.id, 128)}`}>${line(subject ?? call.id, 160)}</span>
       </button>
       <span class="call-facts">
         ${call.token && html`<span class="by">by ${line(call.token, 40)}</span>`}
         <span class="by"><${Moment} at=${call.began_at_unix_ms} /></span>
         ${call.guest_ms !== undefined && html`<span class="by">guest ${durationText(call.guest_ms)}</span>`}
-        <span class="took">${isLive(call) ? html`<${Since} at=${call.began_at_unix_ms} />` : durationText(took || undefined)}</span>
+        <span class="took">${isLive(call) ? html`<${Since} at=${call.began_at_unix_ms} />` : durationText(took)}</span>
         ${isLive(call) && mayEnd && html`<button type="button" class="small" onClick=${() => cancelCall({ ...call, processes: commands })}>Cancel</button>`}
       </span>
     </div>
@@ -82,12 +83,12 @@ function Arguments({ call, processes }) {
   return html`<section><h2 class="part">Arguments</h2><${Values} values=${values} of="the arguments" /></section>`;
 }
 
-/** The values of an object, each under its name. @param {{values: any, of: string}} properties */
-function Values({ values, of }) {
+/** The values of an object, each under its name and with the note about it. @param {{values: any, of: string, notes?: Record<string, string>}} properties */
+function Values({ values, of, notes = {} }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return html`<p class="hint">None.</p>`;
   return html`<dl class="values">${entries.map(([name, value]) => html`<dt>${line(name, 80)}</dt>
-    <dd><${Value} value=${value} label=${`${line(name, 80)} of ${of}`} /></dd>`)}</dl>`;
+    <dd><${Value} value=${value} label=${`${line(name, 80)} of ${of}`} />${Object.hasOwn(notes, name) && html` <span class="by">${notes[name]}</span>`}</dd>`)}</dl>`;
 }
 
 const isObject = (/** @type {any} */ value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -100,11 +101,12 @@ function Value({ value, label, depth = 0 }) {
       <dd><${Value} value=${inner} label=${`${line(name, 80)} of ${at + 1} of ${label}`} depth=${depth + 1} /></dd>`)}</dl>`);
   }
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
-  return text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${label} />` : html`<code>${visible(text)}</code>`;
+  return text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${label} />` : html`<code>${wrapping(visible(text))}</code>`;
 }
 
 /** Says how a process stands. @param {Process} process */
-function statusText({ status, exit_code, signal, cause, reason }) {
+function statusText({ status, exit_code, signal, cause, reason, isGone }) {
+  if (isGone && (status === "running" || status === "lingering")) return "ended";
   if (status === "running") return "running";
   if (status === "lost") return line(`lost: ${reason ?? "the host stopped while it ran"}`);
   const end = signal ? `ended by ${signal}` : `exit code ${exit_code}`;
@@ -115,17 +117,18 @@ function statusText({ status, exit_code, signal, cause, reason }) {
 /** A process with its output. @param {{process: Process, follower: import("../core/chat.js").ChatFollower, mayEnd: boolean}} properties */
 export function ProcessPart({ process, follower, mayEnd }) {
   const { id, command, workdir, status, total_bytes, exit_code } = process;
-  const live = status === "running" || status === "lingering";
+  const live = isLiveProcess(process);
   const kind = status === "exited" && exit_code !== 0 ? "failed" : status;
   const { chat } = follower;
   return html`<section class="process" aria-label=${`Process ${line(command, 80)}`}>
     <div class="process-head">
-      <code class="command">$ ${visible(command.slice(0, 2048))}</code>
+      <code class="command">$ ${wrapping(visible(command.slice(0, 2048)))}</code>
       <span class="process-facts"><${State} state=${kind} text=${statusText(process)} /><span class="by">${sizeText(total_bytes)}</span>
         ${process.background && html`<span class="tag">background</span>`}
         ${live && mayEnd && html`<button type="button" class="small danger-text" onClick=${() => endProcess({ ...process, chat })}>End…</button>`}</span>
     </div>
-    <div class="by breakable">in ${line(workdir, 300)}</div>
+    <div class="by">in <${Name} text=${workdir} most=${300} /></div>
+    ${process.isGone && html`<p class="hint">The server no longer has this process: it went with its chat.</p>`}
     ${total_bytes > 0 || live ? html`<${OutputPart} key=${id} process=${process} follower=${follower} />` : html`<p class="hint">It wrote nothing.</p>`}
   </section>`;
 }
@@ -184,7 +187,8 @@ function OutputPart({ process, follower }) {
   const behind = reading.written - reading.read;
   return html`<div class="output">
     <div class="output-place" ref=${place}></div>
-    <div class="output-bar"><span role="status">${reading.problem ? `The output cannot be read: ${line(reading.problem)}`
+    <div class="output-bar"><span role="status">${process.isGone ? (reading.rows > 0 ? `${counted(reading.rows, "line")} that the page had read` : "The server no longer has this output")
+        : reading.problem ? `The output cannot be read: ${line(reading.problem)}`
         : behind > 1_000_000 ? `Reading: ${sizeText(reading.read)} of ${sizeText(reading.written)}`
         : counted(reading.rows, "line")}</span>
       ${!following && html`<button type="button" class="small" onClick=${() => viewer.current?.follow(true)}>Follow the end</button>`}</div>
@@ -204,11 +208,28 @@ function Reply({ call, follower }) {
   if (!outcome) return null;
   const survivors = (outcome.processes ?? []).map((/** @type {string} */ id) => follower.processes.get(id))
     .filter((/** @type {Process | undefined} */ process) => process && process.status !== "exited" && process.status !== "lost");
-  return html`<${Outcome} outcome=${outcome} survivors=${survivors} token=${call.token} />`;
+  return html`<${Outcome} outcome=${outcome} survivors=${survivors} token=${call.token} notes=${notesOf(outcome, follower)} />`;
 }
 
-/** What the model read, and what it took. @param {{outcome: any, survivors?: any[], token?: string}} properties */
-export function Outcome({ outcome, survivors = [], token }) {
+/**
+ * Returns what has changed since the model read that a process runs.
+ * @param {any} outcome
+ * @param {import("../core/chat.js").ChatFollower} follower
+ * @returns {Record<string, string>}
+ */
+function notesOf({ structured, processes = [] }, follower) {
+  if (structured?.running !== true || !follower.isLoaded) return {};
+  const id = structured.background_process_id ?? structured.process_id ?? processes[0];
+  const process = follower.processes.get(id);
+  const isLive = process ? isLiveProcess(process) : id === undefined && [...follower.processes.values()].some(isLiveProcess);
+  if (isLive) return {};
+  const now = process && !process.isGone ? statusText(process) : "it has ended since";
+  const note = `when the model read this; now: ${now}`;
+  return structured.status === "running" ? { running: note, status: note } : { running: note };
+}
+
+/** What the model read, and what it took. @param {{outcome: any, survivors?: any[], token?: string, notes?: Record<string, string>}} properties */
+export function Outcome({ outcome, survivors = [], token, notes }) {
   const { content = [], error, duration_ms, queued_ms, guest_ms, tombstone } = outcome;
   const facts = [];
   if (duration_ms !== undefined) facts.push(["Duration", durationText(duration_ms)]);
@@ -220,7 +241,7 @@ export function Outcome({ outcome, survivors = [], token }) {
     ${tombstone && html`<p class="hint">The call was cancelled before it arrived, and did not run.</p>`}
     ${error && html`<p class="failure"><strong>${line(error.kind, 60)}</strong> ${line(error.message, 2000)}</p>`}
     ${outcome.is_error && !error && html`<p class="note is-bad">The tool replied with an error.</p>`}
-    ${content.map((/** @type {any} */ part) => html`<${Part} part=${part} />`)}
+    ${content.map((/** @type {any} */ part) => html`<${Part} part=${part} notes=${notes} />`)}
     ${content.length === 0 && !error && !tombstone && html`<p class="hint">Nothing.</p>`}
     ${facts.length > 0 && html`<dl class="facts">${facts.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>`}
   </section>`;
@@ -228,10 +249,10 @@ export function Outcome({ outcome, survivors = [], token }) {
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/** One part of a reply. @param {{part: any}} properties */
-function Part({ part }) {
+/** One part of a reply. @param {{part: any, notes?: Record<string, string>}} properties */
+function Part({ part, notes }) {
   if (part.type === "text") return html`<${Block} text=${part.text ?? ""} label="Text of the reply" />`;
-  if (part.type === "json") return html`<${Reading} value=${part.json} />`;
+  if (part.type === "json") return html`<${Reading} value=${part.json} notes=${notes} />`;
   if (part.type === "image" && PICTURES.includes(part.media_type)) {
     return html`<img class="picture" alt="Picture of the reply" src=${`data:${part.media_type};base64,${part.data}`} />`;
   }
@@ -239,13 +260,13 @@ function Part({ part }) {
   return html`<p class="hint">${line([part.type, part.media_type, part.uri, size].filter(Boolean).join(", "), 400)}</p>`;
 }
 
-/** JSON of a reply: a long text in it, such as the output, is shown as a text. @param {{value: any}} properties */
-function Reading({ value }) {
+/** JSON of a reply: a long text in it, such as the output, is shown as a text. @param {{value: any, notes?: Record<string, string>}} properties */
+function Reading({ value, notes }) {
   const text = JSON.stringify(value, null, 2);
   const [raw, setRaw] = useState(false);
   const hasNames = isObject(value);
   const bar = html`<div class="block-bar">${hasNames && html`<button type="button" class="small" aria-pressed=${raw} onClick=${() => setRaw(!raw)}>JSON</button>`}
     <${Copy} text=${text} label="Copy the reply" /></div>`;
   if (raw || !hasNames) return html`<div class="reading">${bar}<${Json} value=${value} label="JSON of the reply" /></div>`;
-  return html`<div class="reading">${bar}<${Values} values=${value} of="the reply" /></div>`;
+  return html`<div class="reading">${bar}<${Values} values=${value} of="the reply" notes=${notes} /></div>`;
 }

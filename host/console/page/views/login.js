@@ -12,7 +12,7 @@ export function Login({ then }) {
   useEffect(() => {
     document.title = "Sign in · Toolhost";
     if (location.hash === "#login-failed") {
-      setProblem(new Error("The link has been used or is of an earlier start. Sign in with a token, or restart the server for a new link."));
+      setProblem(new Error("The link has been used or is of an earlier start. Sign in with a token, or get a new link: run toolhost console on the machine of the server."));
       history.replaceState(null, "", "#/now");
     }
   }, []);

@@ -1,39 +1,49 @@
 // What runs now, in all chats that the token may see.
 
-import { html, useEffect, useRef, useState } from "../parts/html.js";
+import { html } from "../parts/html.js";
 import { ChatLink, Empty, Loading, Since, State, StreamState } from "../parts/basics.js";
 import { cancelCall, endChat, endProcess } from "../parts/ending.js";
-import { Stream } from "../core/stream.js";
+import { useSnapshot } from "../parts/live.js";
+import { useDraft, useQuery } from "../parts/query.js";
 import { may } from "../core/session.js";
 import { counted, durationText, line, sizeText } from "../core/text.js";
 
-/**
- * @typedef {{chat: string, id: string, tool: string, state: string, running_ms: number, token?: string, workspace?: string}} NowCall
- * @typedef {{chat?: string, id: string, call?: string, command: string, started_at_unix_ms: number, status: string, workspace?: string,
- *   background?: boolean, usage?: {cpu_ms?: number, memory_bytes?: number, processes?: number}, last_line?: string}} NowProcess
- * @typedef {{at_unix_ms: number, calls: NowCall[], processes: NowProcess[]}} Snapshot
- */
-
-/** Returns the share of a CPU that each process used since the snapshot before. @param {Snapshot | undefined} before @param {Snapshot} now */
-function shares(before, now) {
-  const used = new Map((before?.processes ?? []).map((process) => [process.id, process.usage?.cpu_ms]));
-  const elapsed = now.at_unix_ms - (before?.at_unix_ms ?? now.at_unix_ms);
-  /** @type {Map<string, number>} */
-  const found = new Map();
-  for (const { id, usage } of now.processes) {
-    const earlier = used.get(id);
-    if (elapsed > 0 && earlier !== undefined && usage?.cpu_ms !== undefined) {
-      found.set(id, Math.max(0, ((usage.cpu_ms - earlier) / elapsed) * 100));
-    }
-  }
-  return found;
-}
+/** @typedef {import("../parts/live.js").NowCall} NowCall @typedef {import("../parts/live.js").NowProcess} NowProcess */
+/** @typedef {import("../parts/live.js").Snapshot} Snapshot */
 
 /** The most calls, and the most processes, that are shown. */
 const MOST = 400;
 
-/** Puts calls and processes together by chat, the chats that ran first at the top. @param {Snapshot} snapshot */
-function byChat({ at_unix_ms, calls, processes }) {
+/** How the chats are sorted: those that ran first at the top, or those whose processes use most. */
+const ORDERS = ["start", "cpu", "memory"];
+
+/**
+ * Keeps what has a text in its chat, workspace, token, tool, command or last line; calls and their processes stay together.
+ * @param {Snapshot} snapshot
+ * @param {string} text
+ */
+function matching({ at_unix_ms, calls, processes }, text) {
+  const wanted = text.toLowerCase();
+  const has = (/** @type {unknown[]} */ parts) => parts.some((part) => String(part ?? "").toLowerCase().includes(wanted));
+  const key = (/** @type {string | undefined} */ chat, /** @type {string | undefined} */ call) => `${chat} ${call}`;
+  const kept = new Set(calls.filter(({ chat, workspace, token, tool }) => has([chat, workspace, token, tool])).map(({ chat, id }) => key(chat, id)));
+  for (const { chat, call, workspace, command, last_line } of processes) {
+    if (call !== undefined && has([chat, workspace, command, last_line])) kept.add(key(chat, call));
+  }
+  return {
+    at_unix_ms,
+    calls: calls.filter(({ chat, id }) => kept.has(key(chat, id))),
+    processes: processes.filter(({ chat, call, workspace, command, last_line }) => kept.has(key(chat, call)) || has([chat, workspace, command, last_line])),
+  };
+}
+
+/**
+ * Puts calls and processes together by chat.
+ * @param {Snapshot} snapshot
+ * @param {string} order
+ * @param {Map<string, number>} share
+ */
+function byChat({ at_unix_ms, calls, processes }, order, share) {
   /** @type {Map<string, {chat: string, since: number, calls: NowCall[], processes: NowProcess[]}>} */
   const chats = new Map();
   const of = (/** @type {string} */ chat, /** @type {number} */ since) => {
@@ -44,46 +54,63 @@ function byChat({ at_unix_ms, calls, processes }) {
   };
   for (const call of calls.slice(0, MOST)) of(call.chat, at_unix_ms - call.running_ms).calls.push(call);
   for (const process of processes.slice(0, MOST)) of(process.chat ?? "", process.started_at_unix_ms).processes.push(process);
-  return [...chats.values()].sort((one, other) => one.since - other.since);
+  const used = (/** @type {NowProcess} */ { id, usage }) => (order === "cpu" ? share.get(id) : order === "memory" ? usage?.memory_bytes : 0) ?? 0;
+  const most = (/** @type {{processes: NowProcess[]}} */ chat) => Math.max(0, ...chat.processes.map(used));
+  for (const chat of chats.values()) chat.processes.sort((one, other) => used(other) - used(one));
+  return [...chats.values()].sort((one, other) => most(other) - most(one) || one.since - other.since);
 }
+
+/** Returns the CPU and the memory that these processes use together. @param {NowProcess[]} processes @param {Map<string, number>} share */
+function usedText(processes, share) {
+  const sum = (/** @type {(process: NowProcess) => number | undefined} */ of) => processes.reduce((total, process) => total + (of(process) ?? 0), 0);
+  const memory = sum(({ usage }) => usage?.memory_bytes);
+  return memory === 0 ? "" : `, ${shareText(sum(({ id }) => share.get(id)))} of a CPU, ${sizeText(memory)} memory`;
+}
+
+/** @param {number} share */
+const shareText = (share) => `${share < 9.95 ? share.toFixed(1) : Math.round(share)} %`;
 
 /** @param {{session: import("../core/session.js").Session}} properties */
 export function Now({ session }) {
-  const [snapshot, setSnapshot] = useState(/** @type {Snapshot | undefined} */ (undefined));
-  const [stream, setStream] = useState({ state: "connecting", problem: /** @type {Error | undefined} */ (undefined) });
-  const share = useRef(/** @type {Map<string, number>} */ (new Map()));
-  const last = useRef(/** @type {Snapshot | undefined} */ (undefined));
-  const offset = useRef(0);
-  useEffect(() => {
-    const followed = new Stream("/v1/events", {
-      event: (name, data) => {
-        if (name !== "now") return;
-        offset.current = data.at_unix_ms - Date.now();
-        share.current = shares(last.current, data);
-        last.current = data;
-        setSnapshot(data);
-      },
-      state: (state, problem) => setStream({ state, problem }),
-    });
-    return () => followed.close();
-  }, []);
+  const { snapshot, stream, share, offset } = useSnapshot();
+  const [query, change] = useQuery({ text: "", order: ORDERS });
   const mayEnd = may(session, "call");
-  const chats = snapshot ? byChat(snapshot) : [];
-  const running = snapshot && `${counted(snapshot.calls.length, "call")} and ${counted(snapshot.processes.length, "process", "processes")} in ${counted(chats.length, "chat")}`;
-  const left = snapshot && Math.max(0, snapshot.calls.length - MOST) + Math.max(0, snapshot.processes.length - MOST);
+  const shown = snapshot && matching(snapshot, query.text);
+  const chats = shown ? byChat(shown, query.order, share) : [];
+  const running = shown && `${counted(shown.calls.length, "call")} and ${counted(shown.processes.length, "process", "processes")} in ${
+    counted(chats.length, "chat")}${usedText(shown.processes, share)}`;
+  const left = shown && Math.max(0, shown.calls.length - MOST) + Math.max(0, shown.processes.length - MOST);
+  const runs = snapshot && snapshot.calls.length + snapshot.processes.length > 0;
   return html`<div class="head"><h1>Now</h1><p class="sum" role="status">${running}</p><${StreamState} ...${stream} /></div>
+    ${(runs || query.text !== "") && html`<${Filters} query=${query} change=${change} />`}
     ${!snapshot && stream.state !== "refused" && html`<${Loading} />`}
-    ${snapshot && chats.length === 0 && html`<${Empty} title="Nothing runs">
+    ${snapshot && !runs && html`<${Empty} title="Nothing runs">
       <p>Calls and processes show up here as they start. <a href="#/chats">Chats</a> has what ran before${
         mayEnd ? html`, and <a href="#/tools">Tools</a> calls one` : null}.</p></${Empty}>`}
+    ${runs && chats.length === 0 && html`<${Empty} title="Nothing that runs fits"><p>Change the filter.</p></${Empty}>`}
     ${chats.length > 0 && html`<div class="table-frame"><table class="now">
       <thead><tr><th scope="col">Running</th><th scope="col" class="number wide">Since</th><th scope="col" class="number wide">CPU</th>
         <th scope="col" class="number wide">Memory</th><th scope="col" class="number wide">Processes</th>
         <th scope="col"><span class="sr">Actions</span></th></tr></thead>
-      ${chats.map((one) => html`<${ChatRows} key=${one.chat} ...${one} at=${snapshot?.at_unix_ms} offset=${offset.current}
-        share=${share.current} mayEnd=${mayEnd} />`)}
+      ${chats.map((one) => html`<${ChatRows} key=${one.chat} ...${one} at=${snapshot?.at_unix_ms} offset=${offset} share=${share} mayEnd=${mayEnd} />`)}
     </table></div>`}
     ${left ? html`<p class="hint more">${left.toLocaleString()} more run; this list has the first ${MOST} calls and processes.</p>` : null}`;
+}
+
+/** @param {{query: Record<string, string>, change: (changes: Record<string, string>) => void}} properties */
+function Filters({ query, change }) {
+  const [text, setText] = useDraft(query.text);
+  const send = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    change({ text: text.trim() });
+  };
+  return html`<form class="filters" role="search" onSubmit=${send}>
+    <label class="grows"><span>Chat, workspace, token, tool or command</span>
+      <input type="search" value=${text} onInput=${(/** @type {any} */ event) => setText(event.target.value)} /></label>
+    <label><span>Order</span><select value=${query.order} onChange=${(/** @type {any} */ event) => change({ order: event.target.value })}>
+      <option value="start">longest first</option><option value="cpu">most CPU first</option><option value="memory">most memory first</option></select></label>
+    <button type="submit">Filter</button>
+  </form>`;
 }
 
 /** @param {any} properties */
@@ -94,7 +121,7 @@ function ChatRows({ chat, calls, processes, at, offset, share, mayEnd }) {
   const others = processes.filter((/** @type {NowProcess} */ process) => !calls.some((/** @type {NowCall} */ call) => call.id === process.call));
   return html`<tbody>
     <tr class="group"><th scope="rowgroup">${chat === "" ? "Without a chat" : html`<${ChatLink} chat=${chat} />`}
-        ${workspace && html`<span class="tag" title="Workspace">${line(workspace, 60)}</span>`}</th>
+        ${workspace && html`<span class="tag" title=${`Workspace ${line(workspace, 128)}`}>${line(workspace, 60)}</span>`}</th>
       <td class="wide" colspan="4"></td>
       <td class="actions">${mayEnd && chat !== "" && html`<button type="button" class="small"
         onClick=${() => endChat(chat, { calls: calls.length, commands })} aria-label=${`End chat ${line(chat, 60)}`}>End chat</button>`}</td></tr>
@@ -112,7 +139,7 @@ function CallRow({ call, since, offset, commands, mayEnd }) {
   return html`<tr>
     <td><div class="what"><${State} state=${call.state} text=${call.state === "queued" ? "queued" : "call"} />
       <${ChatLink} chat=${call.chat} call=${call.id}>${line(call.tool, 80)}</${ChatLink}>
-      ${call.token && html`<span class="by">by ${line(call.token, 40)}</span>`}</div>
+      ${call.token && html`<span class="by token">by ${line(call.token, 40)}</span>`}</div>
       <div class="narrow by"><${Since} at=${since} offset=${offset} /></div></td>
     <td class="number wide"><${Since} at=${since} offset=${offset} /></td>
     <td class="wide"></td><td class="wide"></td><td class="wide"></td>
@@ -124,12 +151,11 @@ function CallRow({ call, since, offset, commands, mayEnd }) {
 /** @param {any} properties */
 function ProcessRow({ process, offset, share, mayEnd, below }) {
   const { chat, call, command, usage = {}, last_line } = process;
-  const cpu = share === undefined ? durationText(usage.cpu_ms) : `${share < 9.95 ? share.toFixed(1) : Math.round(share)} %`;
-  const label = html`<code>${line(command, 240)}</code>`;
+  const cpu = share === undefined ? durationText(usage.cpu_ms) : shareText(share);
+  const label = html`<code title=${line(command, 1000)}>${line(command, 240)}</code>`;
   return html`<tr class=${below ? "below" : ""}>
-    <td><div class="what"><${State} state=${process.status} text=${process.status === "lingering" ? "lingering" : "process"} />
-        ${chat ? html`<${ChatLink} chat=${chat} call=${call}>${label}</${ChatLink}>` : label}
-        ${!below && html`<span class="by">in the background</span>`}</div>
+    <td><div class="what"><${State} state=${process.status} text=${process.status === "lingering" ? "lingering" : below ? "process" : "background"} />
+        ${chat ? html`<${ChatLink} chat=${chat} call=${call}>${label}</${ChatLink}>` : label}</div>
       ${last_line && html`<div class="last-line" title=${line(last_line)}>${line(last_line)}</div>`}
       <div class="narrow by"><${Since} at=${process.started_at_unix_ms} offset=${offset} />, ${cpu} CPU, ${sizeText(usage.memory_bytes)}, ${counted(usage.processes ?? 1, "process", "processes")}</div></td>
     <td class="number wide"><${Since} at=${process.started_at_unix_ms} offset=${offset} /></td>

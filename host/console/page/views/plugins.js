@@ -1,7 +1,7 @@
 // The plugins: what they are, what they may do, and how they fare.
 
 import { html, useState } from "../parts/html.js";
-import { Empty, Failure, Loading, State, useLoaded } from "../parts/basics.js";
+import { Empty, Failure, Loading, Name, State, useLoaded } from "../parts/basics.js";
 import { ask } from "../parts/dialog.js";
 import { api } from "../core/api.js";
 import { counted, durationText, line, sizeText } from "../core/text.js";
@@ -10,7 +10,7 @@ import { counted, durationText, line, sizeText } from "../core/text.js";
 export function Plugins(_properties) {
   const loaded = useLoaded((signal) => api("/v1/plugins", { signal }), []);
   const plugins = loaded.value?.plugins ?? [];
-  return html`<div class="head"><h1>Plugins</h1><button type="button" class="small" onClick=${loaded.again}>Refresh</button></div>
+  return html`<div class="head"><h1>Plugins</h1>${plugins.length > 0 && html`<p class="sum">${counted(plugins.length, "plugin")}</p>`}<button type="button" class="small" onClick=${loaded.again}>Refresh</button></div>
     <${Failure} problem=${loaded.problem} again=${loaded.again} />
     ${loaded.loading && !loaded.value && html`<${Loading} />`}
     ${loaded.value && plugins.length === 0 && html`<${Empty} title="No plugins" />`}
@@ -60,8 +60,8 @@ function Plugin({ plugin, again }) {
     <${Words} title="May" list=${plugin.grants} none="Nothing beyond computing." />
     <${Words} title="Imports" list=${plugin.imports} />
     <${Limits} limits=${plugin.limits} />
-    ${plugin.component && html`<p class="by breakable">${line(plugin.component, 400)}</p>`}
-    ${plugin.sha256 && html`<p class="by breakable">SHA-256 <code>${line(plugin.sha256, 100)}</code></p>`}
+    ${plugin.component && html`<p class="by"><${Name} text=${plugin.component} most=${400} /></p>`}
+    ${plugin.sha256 && html`<p class="by">SHA-256 <code>${line(plugin.sha256, 100)}</code></p>`}
   </article>`;
 }
 

@@ -2,10 +2,11 @@
 
 import { html, useState } from "../parts/html.js";
 import { ChatLink, Copy, Empty, Failure, Json, Loading, State, useLoaded } from "../parts/basics.js";
+import { useQuery } from "../parts/query.js";
 import { cancelCall } from "../parts/ending.js";
 import { address, api, callAddress } from "../core/api.js";
 import { may, newCallId, ownChat } from "../core/session.js";
-import { durationText, line, visible } from "../core/text.js";
+import { counted, durationText, line, visible } from "../core/text.js";
 import { Form } from "./form.js";
 import { Outcome } from "./call.js";
 
@@ -17,7 +18,7 @@ export function Tools({ session, rest }) {
   const loaded = useLoaded((signal) => api("/v1/tools", { signal }), []);
   const tools = loaded.value?.tools ?? [];
   const tool = tools.find((/** @type {any} */ one) => one.name === name) ?? (name === undefined ? tools[0] : undefined);
-  return html`<div class="head"><h1>Tools</h1></div>
+  return html`<div class="head"><h1>Tools</h1>${tools.length > 0 && html`<p class="sum">${counted(tools.length, "tool")}</p>`}</div>
     <${Failure} problem=${loaded.problem} again=${loaded.again} />
     ${loaded.loading && !loaded.value && html`<${Loading} />`}
     ${loaded.value && tools.length === 0 && html`<${Empty} title="No tools"><p>No plugin offers a tool to this token.</p></${Empty}>`}
@@ -36,7 +37,7 @@ function Tool({ tool, part, session }) {
   const hints = [read_only && "reads only", non_destructive && "destroys nothing", idempotent && "idempotent", closed_world && "closed world"].filter(Boolean);
   const parts = [["call", "Call"], ["definition", "Definition"]].filter(([key]) => key !== "call" || may(session, "call"));
   const chosen = parts.some(([key]) => key === part) ? part : parts[0][0];
-  return html`<h2 class="breakable">${line(tool.name, 80)} ${hints.map((hint) => html`<span class="tag">${hint}</span>`)}</h2>
+  return html`<h2>${line(tool.name, 80)} ${hints.map((hint) => html`<span class="tag">${hint}</span>`)}</h2>
     <p class="prose">${visible(tool.description)}</p>
     <nav class="tabs" aria-label=${`Parts of ${line(tool.name, 80)}`}>${parts.map(([key, title]) => html`<a key=${key} href=${`${base}/${key}`}
       aria-current=${key === chosen ? "true" : undefined}>${title}</a>`)}</nav>
@@ -73,8 +74,9 @@ function Caller({ tool, session }) {
 
 /** @param {any} properties */
 function Definition({ tool }) {
-  const [format, setFormat] = useState("json");
-  const [strict, setStrict] = useState(false);
+  const [query, change] = useQuery({ format: FORMATS, strict: ["no", "yes"] });
+  const { format } = query;
+  const strict = query.strict === "yes";
   const hasStrict = format.startsWith("openai");
   const loaded = useLoaded(async (signal) => {
     const list = await api(address("/v1/tools", { format, strict: hasStrict && strict }), { signal });
@@ -82,9 +84,9 @@ function Definition({ tool }) {
   }, [format, strict]);
   // The list before stays until the next one is there.
   const own = loaded.value && definitionOf(loaded.value.list, tool.name);
-  return html`<div class="filters"><label><span>Format</span><select value=${format} onChange=${(/** @type {any} */ event) => setFormat(event.target.value)}>
+  return html`<div class="filters"><label><span>Format</span><select value=${format} onChange=${(/** @type {any} */ event) => change({ format: event.target.value })}>
       ${FORMATS.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
-      ${hasStrict && html`<label class="check"><input type="checkbox" checked=${strict} onChange=${(/** @type {any} */ event) => setStrict(event.target.checked)} />
+      ${hasStrict && html`<label class="check"><input type="checkbox" checked=${strict} onChange=${(/** @type {any} */ event) => change({ strict: event.target.checked ? "yes" : "no" })} />
         <span>Strict mode</span></label>`}
       ${own && html`<${Copy} text=${JSON.stringify(own, null, 2)} label="Copy the definition" />`}</div>
     <${Failure} problem=${loaded.problem} again=${loaded.again} />

@@ -1,7 +1,7 @@
 // The workspaces, and what runs in them.
 
 import { html, useState } from "../parts/html.js";
-import { Empty, Failure, Loading, Moment, State, usePages } from "../parts/basics.js";
+import { Count, Empty, Failure, Loading, Moment, Name, State, usePages } from "../parts/basics.js";
 import { ask } from "../parts/dialog.js";
 import { address, api } from "../core/api.js";
 import { may } from "../core/session.js";
@@ -11,14 +11,16 @@ import { counted, line, sizeText } from "../core/text.js";
 export function Workspaces({ session }) {
   const pages = usePages((after) => address("/v1/workspaces", { limit: 100, after }), "workspaces", []);
   const mayEnd = may(session, "call");
-  return html`<div class="head"><h1>Workspaces</h1><button type="button" class="small" onClick=${pages.again}>Refresh</button></div>
+  return html`<div class="head"><h1>Workspaces</h1><${Count} pages=${pages} one="workspace" />
+      <button type="button" class="small" onClick=${pages.again}>Refresh</button></div>
     <${Failure} problem=${pages.problem} again=${pages.again} />
     ${pages.loading && pages.entries.length === 0 && html`<${Loading} />`}
     ${!pages.loading && !pages.problem && pages.entries.length === 0 && html`<${Empty} title="No workspaces"><p>None that this token may use.</p></${Empty}>`}
-    ${pages.entries.length > 0 && html`<div class="table-frame"><table>
-      <thead><tr><th scope="col">Workspace</th><th scope="col">State</th><th scope="col" class="number wide">Chats</th><th scope="col" class="number">Running</th>
-        <th scope="col" class="wide">Used</th><th scope="col"><span class="sr">Actions</span></th></tr></thead>
-      <tbody>${pages.entries.map((one) => html`<${Row} key=${one.name} one=${one} mayEnd=${mayEnd} again=${pages.again} />`)}</tbody>
+    ${pages.entries.length > 0 && html`<div class="table-frame"><table class="stacks" role="table">
+      <thead role="rowgroup"><tr role="row"><th role="columnheader" scope="col">Workspace</th><th role="columnheader" scope="col">State</th>
+        <th role="columnheader" scope="col" class="number">Chats</th><th role="columnheader" scope="col" class="number">Runs</th>
+        <th role="columnheader" scope="col">Used</th><th role="columnheader" scope="col"><span class="sr">Actions</span></th></tr></thead>
+      <tbody role="rowgroup">${pages.entries.map((one) => html`<${Row} key=${one.name} one=${one} mayEnd=${mayEnd} again=${pages.again} />`)}</tbody>
     </table></div>`}
     ${pages.more}`;
 }
@@ -54,16 +56,17 @@ function Row({ one, mayEnd, again }) {
       again();
     },
   });
-  return html`<tr>
-    <th scope="row"><span class="name breakable">${line(name, 128)}</span><div class="by breakable">${originText(one)}</div>
+  const running = [calls > 0 && counted(calls, "call"), processes > 0 && counted(processes, "process", "processes")].filter(Boolean).join(", ");
+  return html`<tr role="row">
+    <th role="rowheader" scope="row"><span class="name"><${Name} text=${name} /></span><div class="by"><${Name} text=${originText(one)} most=${400} /></div>
       ${one.problem && html`<p class="failure">${line(one.problem, 500)}</p>`}
       ${gaps.length > 0 && html`<p class="note is-warning">Not enforced: ${line(gaps.join("; "), 400)}</p>`}
       <${Failure} problem=${problem} /></th>
-    <td><${State} state=${state} /></td>
-    <td class="number wide">${chats ?? "–"}</td>
-    <td class="number">${runs}</td>
-    <td class="wide">${used_at_unix_ms ? html`<${Moment} at=${used_at_unix_ms} />` : "–"}</td>
-    <td class="actions">${mayEnd && one.provider !== "host" && html`<button type="button" class="small danger-text" onClick=${remove}
+    <td role="cell"><${State} state=${state} /></td>
+    <td role="cell" class=${chats === undefined ? "number none" : "number"} data-label="chats">${chats ?? "–"}</td>
+    <td role="cell" class=${running ? "number" : "number none"} data-label="runs">${running ? html`<a href=${`#/now?${new URLSearchParams({ text: name })}`}>${running}</a>` : "–"}</td>
+    <td role="cell" class=${used_at_unix_ms ? "time" : "none"} data-label="used">${used_at_unix_ms ? html`<${Moment} at=${used_at_unix_ms} />` : "–"}</td>
+    <td role="cell" class="actions">${mayEnd && one.provider !== "host" && html`<button type="button" class="small danger-text" onClick=${remove}
       aria-label=${`Remove ${line(name, 80)}`}>Remove…</button>`}</td>
   </tr>`;
 }
