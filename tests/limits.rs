@@ -86,7 +86,7 @@ async fn what_ends_a_guest() {
             "deep_recursion",
             defaults.clone(),
             LimitKind::Stack,
-            "stack limit of 512 KiB reached",
+            "stack limit of 1 MiB reached",
         ),
         (
             "handle_hoard",
@@ -326,7 +326,7 @@ async fn a_call_without_memory_to_begin_with_is_refused() {
         ..Limits::default()
     };
     // Room for the stack and the memory of one.
-    let setup = host_with_memory("endless_loop", 1 << 20, limits).await;
+    let setup = host_with_memory("endless_loop", 2 << 20, limits).await;
     let server = Server::start(setup.host.clone()).await;
     let mut running = Box::pin(setup.host.call(request("a", "p__t", &json!({}))));
     assert!(futures_util::poll!(running.as_mut()).is_pending());
@@ -339,7 +339,7 @@ async fn a_call_without_memory_to_begin_with_is_refused() {
     );
     let text = problem["detail"].as_str().unwrap();
     assert!(
-        text.contains("limit of 1 MiB of memory of all calls at the same time reached"),
+        text.contains("limit of 2 MiB of memory of all calls at the same time reached"),
         "{text}"
     );
     // Nothing of it ran: the same call runs when there is room.

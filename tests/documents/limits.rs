@@ -62,7 +62,7 @@ fn expected(kind: LimitKind, limits: &Limits) -> (String, String) {
         LimitKind::Instances => of_number(limits.instances as u64),
         LimitKind::Handles => of_number(limits.handles as u64),
         // `limits::what_ends_a_guest` compares it with the code.
-        LimitKind::Stack => of_size(512 << 10),
+        LimitKind::Stack => of_size(1 << 20),
         LimitKind::GuestTime => of_time(limits.guest_time),
         LimitKind::Deadline => of_time(limits.deadline),
         LimitKind::Reply => of_size(limits.reply),

@@ -88,7 +88,7 @@ impl Expected {
             "memory" => (LimitKind::Memory, limits.memory),
             "table_elements" => (LimitKind::TableElements, limits.table_elements),
             "handles" => (LimitKind::Handles, limits.handles),
-            "stack" => (LimitKind::Stack, 512 << 10),
+            "stack" => (LimitKind::Stack, 1 << 20),
             "reply" => (LimitKind::Reply, limits.reply),
             "host_call_data" => (LimitKind::HostCallData, limits.host_call_data),
             other => panic!("{other} is no limit that a guest here reaches"),

@@ -8,8 +8,8 @@ use serde::{Serialize, Serializer};
 /// The most calls of all plugins at the same time. More are refused as busy.
 pub(super) const CONCURRENT_CALLS: usize = 256;
 
-/// The stack of a guest, in bytes.
-pub(super) const WASM_STACK: usize = 512 << 10;
+/// The stack of a guest, in bytes. An interpreter in a guest, such as that of scripts, needs some 700 for each call of a function.
+pub(super) const WASM_STACK: usize = 1 << 20;
 
 /// Core instances of one call. A Python component has up to 38.
 pub(super) const CORE_INSTANCES_PER_CALL: u32 = 64;
