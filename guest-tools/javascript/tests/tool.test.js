@@ -126,3 +126,9 @@ test("results become replies", () => {
   loop.loop = loop;
   for (const value of [loop, () => 1, 1n]) assert.throws(() => replyOf(value), { name: "Failed", message: /as JSON/ });
 });
+
+test("half of a surrogate pair in a text is replaced", () => {
+  const reply = replyOf("a\ud800b \ud83d\ude00 \udc00");
+  assert.equal(texts(reply), "a\ufffdb \ud83d\ude00 \ufffd");
+  assert.equal(texts(Reply.error("\udc00")), "\ufffd");
+});

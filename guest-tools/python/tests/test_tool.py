@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 from toolhost import Failed, InvalidArguments, Length, Pattern, Range, Reply, testing, tool
 from toolhost.reply import of, structured, texts
 from toolhost.tool import TOOLS
+from toolhost.values import well_formed
 
 
 class Order(enum.Enum):
@@ -32,6 +33,12 @@ class Edit:
 class Point(TypedDict):
     x: int
     label: NotRequired[str]
+
+
+class Texts(unittest.TestCase):
+    def test_half_of_a_surrogate_pair_is_replaced(self):
+        self.assertEqual(well_formed("a\ud800b \U0001f600 \udc00"), "a\ufffdb \U0001f600 \ufffd")
+        self.assertEqual(well_formed("plain"), "plain")
 
 
 class Tools(unittest.TestCase):

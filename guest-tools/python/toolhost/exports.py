@@ -8,6 +8,7 @@ from wit_world.exports import tools as wit
 from .errors import ToolError
 from .reply import Part, Reply
 from .tool import TOOLS, Tool, find
+from .values import well_formed
 
 ERRORS = {
     "unknown-tool": wit.ToolError_UnknownTool,
@@ -28,7 +29,7 @@ class Tools:
         try:
             return written(find(call.tool).call(call.arguments))
         except ToolError as error:
-            raise Err(ERRORS[error.kind](error.text)) from None
+            raise Err(ERRORS[error.kind](well_formed(error.text))) from None
 
 
 def definition(tool: Tool) -> wit.Tool:
@@ -63,9 +64,9 @@ def written(reply: Reply) -> wit.Reply:
 def content(part: Part):
     match part.kind:
         case "text":
-            return wit.Content_Text(part.text)
+            return wit.Content_Text(well_formed(part.text))
         case "json":
-            return wit.Content_Json(part.text)
+            return wit.Content_Json(well_formed(part.text))
         case "image":
             return wit.Content_Image(wit.Blob(part.media_type, part.data))
         case "audio":

@@ -59,3 +59,10 @@ def write(value):
     if isinstance(value, (set, frozenset)):
         return sorted((write(item) for item in value), key=str)
     return value
+
+
+def well_formed(text: str) -> str:
+    """Returns a text with U+FFFD for each half of a surrogate pair that stands alone: UTF-8 has no bytes for one."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -10,13 +10,21 @@ use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{Content, ErrorKind, Reply, ToolError};
 
 /// Converts a reply if it has at most `limit` bytes and its JSON parts are valid JSON. Each part counts some bytes more than it
-/// has, so that a million empty parts reach the limit as well.
-pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, Failure> {
+/// has, so that a million empty parts reach the limit as well. The log names the tool if its JSON was mended.
+pub(super) fn check(reply: wit::Reply, limit: usize, tool: &str) -> Result<Reply, Failure> {
+    let mut replaced = 0;
     let content: Vec<_> = reply
         .content
         .into_iter()
-        .map(convert)
+        .map(|part| convert(part, &mut replaced))
         .collect::<Result<_, Failure>>()?;
+    if replaced > 0 {
+        tracing::warn!(
+            tool,
+            replaced,
+            "halves of surrogate pairs in the JSON of a reply were replaced by U+FFFD"
+        );
+    }
     let size: usize = content.iter().map(Content::size).sum();
     if size > limit {
         let reached = Reached::of(LimitKind::Reply, limit);
@@ -29,13 +37,17 @@ pub(super) fn check(reply: wit::Reply, limit: usize) -> Result<Reply, Failure> {
     })
 }
 
-fn convert(part: wit::Content) -> Result<Content, Failure> {
+fn convert(part: wit::Content, replaced: &mut usize) -> Result<Content, Failure> {
     Ok(match part {
         wit::Content::Text(text) => Content::Text { text },
         wit::Content::Json(text) => {
             let not_json =
                 |error| Failure::Broken(format!("it replied with JSON that is not valid: {error}"));
-            let json = RawValue::from_string(text).map_err(not_json)?;
+            let mut json = RawValue::from_string(text).map_err(not_json)?;
+            if let Some((text, halves)) = well_formed(json.get()) {
+                *replaced += halves;
+                json = RawValue::from_string(text).map_err(not_json)?;
+            }
             if depth(json.get()) > MAX_DEPTH {
                 let text =
                     format!("it replied with JSON that nests deeper than {MAX_DEPTH} levels");
@@ -61,6 +73,36 @@ fn convert(part: wit::Content) -> Result<Content, Failure> {
             data,
         },
     })
+}
+
+/// Returns a valid JSON text in which the escapes of single halves of surrogate pairs are those of U+FFFD, and how many there were; `None`
+/// if there is none. JSON's grammar allows them, but they are no characters, so that many parsers refuse them.
+fn well_formed(json: &str) -> Option<(String, usize)> {
+    /// How many bytes an escape of four digits has.
+    const ESCAPE: usize = 6;
+    let unit = |at: usize| {
+        let digits = json.get(at..at + ESCAPE)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let is_low = |unit: u16| (0xdc00..0xe000).contains(&unit);
+    let (mut mended, mut copied, mut replaced) = (String::new(), 0, 0);
+    let mut rest = 0;
+    while let Some(at) = json.get(rest..)?.find('\\').map(|found| rest + found) {
+        // A backslash and the byte behind it, unless it is more.
+        rest = at + 2;
+        match unit(at) {
+            Some(0xd800..0xdc00) if unit(at + ESCAPE).is_some_and(is_low) => rest = at + 2 * ESCAPE,
+            Some(0xd800..0xe000) => {
+                rest = at + ESCAPE;
+                mended.push_str(json.get(copied..at)?);
+                mended.push_str("\\ufffd");
+                (copied, replaced) = (rest, replaced + 1);
+            }
+            _ => {}
+        }
+    }
+    mended.push_str(json.get(copied..)?);
+    (replaced > 0).then_some((mended, replaced))
 }
 
 /// Returns how deep a valid JSON text nests. Callers parse the text, and a recursive parser could run out of stack.
@@ -116,13 +158,13 @@ mod tests {
     #[test]
     fn the_size_of_all_parts_counts() {
         let text = |len: usize| wit::Content::Text("x".repeat(len));
-        assert!(check(reply(vec![text(100), text(100)]), 400).is_ok());
-        let error = check(reply(vec![text(200), text(100)]), 400).unwrap_err();
+        assert!(check(reply(vec![text(100), text(100)]), 400, "t").is_ok());
+        let error = check(reply(vec![text(200), text(100)]), 400, "t").unwrap_err();
         assert_eq!(
             error.to_string(),
             "the tool was stopped: reply limit of 400 bytes reached: it has 428 bytes"
         );
-        assert!(check(reply((0..100).map(|_| text(0)).collect()), 400).is_err());
+        assert!(check(reply((0..100).map(|_| text(0)).collect()), 400, "t").is_err());
     }
 
     #[test]
@@ -134,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_json_part_must_be_json() {
-        let json = |text: &str| check(reply(vec![wit::Content::Json(text.into())]), 1000);
+        let json = |text: &str| check(reply(vec![wit::Content::Json(text.into())]), 1000, "t");
         assert_eq!(
             json(r#"{"a":1}"#).unwrap().structured().unwrap().get(),
             r#"{"a":1}"#
@@ -152,7 +194,7 @@ mod tests {
     fn json_nests_no_deeper_than_parsers_follow() {
         let nested = |levels: usize| {
             let text = "[".repeat(levels) + "\"[[\\\"[[\"" + &"]".repeat(levels);
-            check(reply(vec![wit::Content::Json(text)]), 1000)
+            check(reply(vec![wit::Content::Json(text)]), 1000, "t")
         };
         assert!(nested(MAX_DEPTH).is_ok());
         let error = nested(MAX_DEPTH + 1).unwrap_err();
@@ -160,5 +202,27 @@ mod tests {
             error.to_string(),
             "the tool is broken: it replied with JSON that nests deeper than 64 levels"
         );
+    }
+
+    #[test]
+    fn halves_of_surrogate_pairs_become_replacement_characters() {
+        let cases = [
+            (r#""a\ud800b""#, r#""a\ufffdb""#),
+            (r#""\udc00\ud800""#, r#""\ufffd\ufffd""#),
+            (
+                r#"{"\uD83D":"\ud83d\ude00"}"#,
+                r#"{"\ufffd":"\ud83d\ude00"}"#,
+            ),
+            (r#""\ud800\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\ud800\n""#, r#""\ufffd\n""#),
+            (r#""\\ud800 ☃\\""#, r#""\\ud800 ☃\\""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+        ];
+        for (json, expected) in cases {
+            let checked = check(reply(vec![wit::Content::Json(json.into())]), 1000, "t").unwrap();
+            let checked = checked.structured().unwrap().get();
+            assert_eq!(checked, expected);
+            serde_json::from_str::<serde_json::Value>(checked).unwrap();
+        }
     }
 }

@@ -240,7 +240,7 @@ impl Plugin {
         let grace = started.grace(self.limits.cancel_grace);
         let settled = settle(guest, &deadline, &context.cancelled, grace).await;
         let reply = match settled {
-            Ok(Ok(reply)) => reply::check(reply, self.limits.reply),
+            Ok(Ok(reply)) => reply::check(reply, self.limits.reply, tool),
             Ok(Err(error)) => return Err(error.into()),
             Err(failure) => Err(failure),
         };

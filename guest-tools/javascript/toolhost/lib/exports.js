@@ -2,6 +2,7 @@
 
 import * as engine from "#engine";
 import { ToolError } from "./errors.js";
+import { wellFormed } from "./reply.js";
 import { defined, find } from "./tool.js";
 
 /** The export `tools` of the component. */
@@ -23,7 +24,7 @@ export const tools = {
 
 /** Throws an error of the contract as the bindings take it, and any other as it is: that one traps. */
 function refuse(error) {
-  if (error instanceof ToolError) throw { tag: error.kind, val: error.message };
+  if (error instanceof ToolError) throw { tag: error.kind, val: wellFormed(error.message) };
   engine.tell(error);
   throw error;
 }

@@ -23,7 +23,7 @@ export class Reply {
   }
 
   text(text) {
-    return this.add({ tag: "text", val: text });
+    return this.add({ tag: "text", val: wellFormed(text) });
   }
 
   /** Adds a JSON value: the structured result. Throws `Failed` if JSON cannot hold it. */
@@ -50,6 +50,11 @@ export class Reply {
     this.parts.push(part);
     return this;
   }
+}
+
+/** Returns a text with U+FFFD for each half of a surrogate pair that stands alone: UTF-8 has no bytes for one. */
+export function wellFormed(text) {
+  return String(text).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
 }
 
 function toJson(value) {
