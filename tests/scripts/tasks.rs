@@ -174,7 +174,7 @@ fn without_numbers(page: &Value) -> String {
 macro_rules! with_read {
     ($code:literal) => {
         concat!(
-            "const read = async (path) => (await tools.read_file({ path })).content.replace(/^ *\\d+\\t/gm, '');\n",
+            "const read = async (path) => (await tools.read_file({ path })).content.trimEnd();\n",
             $code
         )
     };

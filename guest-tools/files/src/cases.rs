@@ -34,7 +34,9 @@ fn outcome(case: &Value) -> Map<String, Value> {
     let result = match case["tool"].as_str().unwrap() {
         ReadFile::NAME => testing::arguments(&text)
             .map_err(refused)
-            .and_then(|arguments| reply(read_file::run(&files, &arguments))),
+            .and_then(|arguments| {
+                reply(read_file::run(&files, &arguments, read_file::Reader::Model))
+            }),
         WriteFile::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| reply(write_file::run(&files, arguments))),

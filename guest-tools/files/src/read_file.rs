@@ -3,6 +3,7 @@
 mod listing;
 mod opened;
 mod page;
+mod raw;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -64,7 +65,7 @@ pub(crate) struct Page {
     /// What it is, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
-    /// The lines, each preceded by its number and a tab.
+    /// The lines, each preceded by its number and a tab; for a script, the text as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked.
@@ -133,12 +134,29 @@ impl Tool for ReadFile {
         Some(Schema::of_reply::<Page>())
     }
 
-    fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        refusal::reply(run(&Host, &arguments))
+    fn call(call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
+        let reader = match call.is_nested() {
+            true => Reader::Program,
+            false => Reader::Model,
+        };
+        refusal::reply(run(&Host, &arguments, reader))
     }
 }
 
-pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refusal> {
+/// Who reads the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reader {
+    /// A model, which edits by the numbers of lines and has little room.
+    Model,
+    /// A script or another plugin, which takes the text apart.
+    Program,
+}
+
+pub(crate) fn run(
+    files: &dyn Files,
+    arguments: &Arguments,
+    reader: Reader,
+) -> Result<Page, Refusal> {
     let path = &*refusal::required(&arguments.path)?;
     let encoding = refusal::encoding(arguments.encoding.as_deref())?;
     let number = |name: &str, number: Option<i64>, default: u64| match number {
@@ -147,14 +165,23 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Page, Refu
             .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}"))),
     };
     let offset = number("offset", arguments.offset, 1)?;
-    let limit = number("limit", arguments.limit, MAX_LINES)?.min(MAX_LINES);
+    let limit = number("limit", arguments.limit, 0)?;
     let scan = match scan::Scan::begin(files, path) {
         Ok(scan) => scan,
         Err(Error::NotAFile) => return listing::list(files, path),
         Err(error) => return Err(Refusal::of(path, error)),
     };
     match opened::open(scan, path, encoding)? {
-        Opened::Text(text) => text.page(path, offset, limit),
         Opened::Other(page) => Ok(page),
+        Opened::Text(text) if reader == Reader::Program => {
+            text.raw(path, offset, (limit > 0).then_some(limit))
+        }
+        Opened::Text(text) => {
+            let limit = match limit {
+                0 => MAX_LINES,
+                limit => limit.min(MAX_LINES),
+            };
+            text.page(path, offset, limit)
+        }
     }
 }

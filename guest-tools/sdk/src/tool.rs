@@ -79,6 +79,11 @@ impl Call {
     pub fn new(id: impl Into<String>) -> Self {
         Self { id: id.into() }
     }
+
+    /// Returns whether a plugin made this call, such as a script, rather than a client. No client can choose an id with `/`.
+    pub fn is_nested(&self) -> bool {
+        self.id.contains('/')
+    }
 }
 
 /// Promises about a tool. With none of them the worst is assumed.

@@ -71,7 +71,7 @@ fn failures() -> Task {
             const failures = [...output.matchAll(/^not ok (\\d+) .*\\((.*):(\\d+)\\)$/gm)];
             await Promise.all(failures.map(async ([, number, path, line]) => {
                 const { content } = await tools.read_file({ path, offset: Number(line), limit: 1 });
-                lines[number] = content.split('\\t')[1].trim();
+                lines[number] = content.trim();
             }));
             return lines;",
     }
@@ -295,7 +295,7 @@ fn last_errors() -> Task {
                 const { total_lines } = await tools.read_file({ path, limit: 1 });
                 const { content } = await tools.read_file({ path, offset: total_lines - 39 });
                 const lines = content.split('\\n').filter((line) => line.includes('ERROR'));
-                errors[name] = lines.at(-1).split('\\t')[1];
+                errors[name] = lines.at(-1);
             }));
             return errors;",
     }

@@ -2,9 +2,9 @@
 
 use toolhost_edit::encoding::{Encoding, NotText, Text};
 
-use super::page;
 use super::scan::Scan;
 use super::{Kind, Page};
+use super::{page, raw};
 use crate::refusal::Refusal;
 
 /// How much of the start of a file is looked at for zero bytes, as Git does.
@@ -12,6 +12,9 @@ const LOOK: usize = 8_000;
 
 /// The largest file that is read as a whole to know its encoding, which is the largest that can be edited.
 const MAX_WHOLE: u32 = 4 << 20;
+
+/// Reads a page of a file in this encoding.
+type Read<'r> = dyn Fn(&mut Scan<'_>, Encoding) -> Result<(Page, bool), Refusal> + 'r;
 
 const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
@@ -123,16 +126,30 @@ impl<'a> OpenedText<'a> {
         }
     }
 
-    /// Reads a page of the lines.
-    pub(super) fn page(mut self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
-        let (mut page, is_replaced) = page::read(&mut self.scan, path, offset, limit, self.lines)?;
+    /// Reads a page of the lines for a model.
+    pub(super) fn page(self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+        self.read(path, &|scan, encoding| {
+            page::read(scan, path, offset, limit, encoding)
+        })
+    }
+
+    /// Reads the text as it is for a program.
+    pub(super) fn raw(self, path: &str, offset: u64, limit: Option<u64>) -> Result<Page, Refusal> {
+        self.read(path, &|scan, encoding| {
+            raw::read(scan, path, offset, limit, encoding)
+        })
+    }
+
+    /// Reads a page, and says what is to know of the encoding. `read` also returns whether some bytes were no text.
+    fn read(mut self, path: &str, read: &Read<'_>) -> Result<Page, Refusal> {
+        let (mut page, is_replaced) = read(&mut self.scan, self.lines)?;
         if is_replaced && !self.is_certain && self.scan.size() <= u64::from(MAX_WHOLE) {
             // The encoding shows only here.
             let scan = Scan::begin(self.scan.files(), self.scan.path())
                 .map_err(|error| Refusal::of(path, error))?;
             return match look_at_all(scan, path, None)? {
                 Opened::Text(text) if text.encoding == Encoding::Utf8 => Ok(page),
-                Opened::Text(text) => text.page(path, offset, limit),
+                Opened::Text(text) => text.read(path, read),
                 Opened::Other(page) => Ok(page),
             };
         }

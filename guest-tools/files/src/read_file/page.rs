@@ -29,20 +29,7 @@ pub(super) fn read(
     encoding: Encoding,
 ) -> Result<(Page, bool), Refusal> {
     let refused = |error: Error| Refusal::of(path, error);
-    let before = if offset > 1 {
-        scan.skip(offset - 1).map_err(refused)?
-    } else {
-        0
-    };
-    if offset > 1 && scan.is_at_end() {
-        // Nothing is where the line would begin: count what there is.
-        let open = u64::from(!ends_with_line_feed(scan).map_err(refused)?);
-        let total = before + open;
-        let lines = if total == 1 { "line" } else { "lines" };
-        return Err(Refusal::report(format!(
-            "offset {offset} is beyond the file length of {total} {lines}"
-        )));
-    }
+    begin(scan, path, offset)?;
     let mut text = Text::new(encoding);
     while text.lines < limit {
         let position = scan.position();
@@ -57,13 +44,7 @@ pub(super) fn read(
     }
     let next = offset + text.lines;
     let at_end = scan.is_at_end();
-    let total = if at_end {
-        Some(next - 1)
-    } else if scan.size() <= MAX_COUNTED {
-        Some(next - 1 + scan.count_rest().map_err(refused)?)
-    } else {
-        None
-    };
+    let total = total(scan, next, at_end).map_err(refused)?;
     let truncated_by = match text.full {
         true => TruncatedBy::Bytes,
         false => TruncatedBy::Lines,
@@ -80,6 +61,44 @@ pub(super) fn read(
         ..Page::default()
     };
     Ok((page, text.replaced))
+}
+
+/// Goes to the line `offset`.
+pub(super) fn begin(scan: &mut Scan<'_>, path: &str, offset: u64) -> Result<(), Refusal> {
+    let refused = |error: Error| Refusal::of(path, error);
+    if offset <= 1 {
+        return Ok(());
+    }
+    let before = scan.skip(offset - 1).map_err(refused)?;
+    if scan.is_at_end() {
+        // Nothing is where the line would begin: count what there is.
+        let open = u64::from(!ends_with_line_feed(scan).map_err(refused)?);
+        let total = before + open;
+        let lines = if total == 1 { "line" } else { "lines" };
+        return Err(Refusal::report(format!(
+            "offset {offset} is beyond the file length of {total} {lines}"
+        )));
+    }
+    Ok(())
+}
+
+/// Returns how many lines the file has, unless that would take too long. The next line to read is `next`.
+pub(super) fn total(scan: &mut Scan<'_>, next: u64, at_end: bool) -> Result<Option<u64>, Error> {
+    Ok(if at_end {
+        Some(next - 1)
+    } else if scan.size() <= MAX_COUNTED {
+        Some(next - 1 + scan.count_rest()?)
+    } else {
+        None
+    })
+}
+
+/// Returns the note about bytes that were replaced, because they are no text.
+pub(super) fn replaced(encoding: Encoding) -> String {
+    let name = encoding.name();
+    format!(
+        "some bytes are not {name} and are shown as U+FFFD; edit_files keeps them, and cannot match them"
+    )
 }
 
 fn ends_with_line_feed(scan: &Scan<'_>) -> Result<bool, Error> {
@@ -137,12 +156,7 @@ impl Text {
     }
 
     fn note(&self) -> Option<String> {
-        let name = self.encoding.name();
-        let replaced = self.replaced.then(|| {
-            format!(
-                "some bytes are not {name} and are shown as U+FFFD; edit_files keeps them, and cannot match them"
-            )
-        });
+        let replaced = self.replaced.then(|| replaced(self.encoding));
         let characters = match self.escaped {
             1 => "character without ink is",
             _ => "characters without ink are",

@@ -161,6 +161,30 @@ impl<'a> Scan<'a> {
         }
     }
 
+    /// Returns the bytes from one place to another, as far as there are any.
+    pub(super) fn bytes(&self, start: u64, end: u64) -> Result<Vec<u8>, Error> {
+        if self.of_file.is_some() {
+            let place = |at: u64| {
+                usize::try_from(at)
+                    .unwrap_or(usize::MAX)
+                    .min(self.buffer.len())
+            };
+            let range = place(start)..place(end);
+            return Ok(self.buffer.get(range).unwrap_or_default().to_vec());
+        }
+        let mut bytes = Vec::new();
+        while start + (bytes.len() as u64) < end {
+            let at = start + bytes.len() as u64;
+            let length = u32::try_from(end - at).unwrap_or(STEP).min(STEP);
+            let chunk = self.files.read(self.path, at, length)?;
+            if chunk.data.is_empty() {
+                break;
+            }
+            bytes.extend(chunk.data);
+        }
+        Ok(bytes)
+    }
+
     /// Returns how many lines there are from here on.
     pub(super) fn count_rest(&mut self) -> Result<u64, Error> {
         if self.is_at_end() {

@@ -6,7 +6,7 @@ use toolhost_sdk::testing::{self, FakeFiles};
 use super::*;
 
 fn read(files: &FakeFiles, json: &str) -> Result<Page, Refusal> {
-    run(files, &testing::arguments(json).unwrap())
+    run(files, &testing::arguments(json).unwrap(), Reader::Model)
 }
 
 /// Reads a page of a file with this content.
@@ -303,7 +303,7 @@ fn what_is_wrong_is_said() {
 fn the_schema() {
     let schema = Schema::of_arguments::<Arguments>();
     insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."},"encoding":{"type":"string","description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have."}},"required":["path"]}"#);
-    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
+    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab; for a script, the text as it is."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
 }
 
 proptest! {
@@ -358,4 +358,50 @@ proptest! {
         // A page or an error, and never a panic.
         _ = read(&files, &format!(r#"{{"path": "f", "offset": {offset}}}"#));
     }
+}
+
+#[test]
+fn programs_read_the_text_as_it_is() {
+    let json = "{\n  \"a\": [1, 2]\n}\n";
+    let long = "x".repeat(200_000);
+    let files = FakeFiles::new()
+        .with("f", json)
+        .with("long", &long)
+        .with("empty", "");
+    let read = |json: &str| {
+        let arguments = testing::arguments(json).unwrap();
+        run(&files, &arguments, Reader::Program).unwrap()
+    };
+    let all = read(r#"{"path": "f"}"#);
+    assert_eq!(shown(&all), (json, 3, 3));
+    assert_eq!((all.next_offset, all.truncated_by), (None, None));
+    let one = read(r#"{"path": "f", "offset": 2, "limit": 1}"#);
+    assert_eq!(shown(&one), ("  \"a\": [1, 2]\n", 1, 3));
+    assert_eq!(
+        (one.next_offset, one.truncated_by),
+        (Some(3), Some(TruncatedBy::Lines))
+    );
+    assert_eq!(shown(&read(r#"{"path": "long"}"#)), (long.as_str(), 1, 1));
+    assert_eq!(shown(&read(r#"{"path": "empty"}"#)), ("", 0, 0));
+}
+
+#[test]
+fn a_page_for_programs_ends_with_a_line() {
+    let line = format!("{}\n", "x".repeat(1023));
+    let files = FakeFiles::new().with("f", line.repeat(9 << 10));
+    let read = |json: &str| {
+        let arguments = testing::arguments(json).unwrap();
+        run(&files, &arguments, Reader::Program).unwrap()
+    };
+    let first = read(r#"{"path": "f"}"#);
+    assert_eq!(
+        (first.lines_read, first.next_offset),
+        (Some(8 << 10), Some((8 << 10) + 1))
+    );
+    assert_eq!(
+        (first.total_lines, first.truncated_by),
+        (Some(9 << 10), Some(TruncatedBy::Bytes))
+    );
+    let rest = read(r#"{"path": "f", "offset": 8193}"#);
+    assert_eq!((rest.lines_read, rest.next_offset), (Some(1 << 10), None));
 }
