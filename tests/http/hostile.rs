@@ -64,6 +64,11 @@ async fn broken_requests_say_what_is_wrong() {
             "unknown_tool",
             "the tools are execute",
         ),
+        (
+            r#"{"tool":"run_script"}"#.to_owned(),
+            "unknown_tool",
+            "scripts are off, and `tool_mode` of the server turns them on",
+        ),
         (of(r#""{\"command\":\"echo hi\"}""#), "", "hi"),
     ] {
         let request = server

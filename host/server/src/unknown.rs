@@ -15,6 +15,9 @@ pub(super) fn tool(host: &Host, principal: &Principal, name: &str) -> String {
         .filter(|tool| principal.may_use(tool))
         .collect();
     let mut text = format!("there is no tool {}", cut(name));
+    if name == "run_script" && !tools.iter().any(|tool| tool.name.as_str() == name) {
+        text += ": scripts are off, and `tool_mode` of the server turns them on";
+    }
     if !known.is_empty() {
         text += &format!("; the tools are {}", known.join(", "));
     }
