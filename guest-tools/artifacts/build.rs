@@ -9,6 +9,7 @@
 use std::env;
 use std::error::Error;
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -100,6 +101,15 @@ fn build() -> Result<(), Box<dyn Error>> {
     compile(&SCRIPT, &[], SCRIPT_FLAGS, &target_dir)
 }
 
+/// Returns flags for the compiler of C that change with the objects of QuickJS, so that cargo lays down new ones.
+fn engine_flags() -> Result<String, Box<dyn Error>> {
+    let mut hasher = DefaultHasher::new();
+    for name in ["dtoa", "libregexp", "libunicode", "quickjs"] {
+        std::fs::read(format!("../script/engine/{name}.o"))?.hash(&mut hasher);
+    }
+    Ok(format!("-DOBJECTS={:x}", hasher.finish()))
+}
+
 /// Builds guests, in which these packages are compiled for speed, with these flags beside those of all.
 fn compile(
     guests: &[(&str, &str)],
@@ -125,6 +135,7 @@ fn compile(
     cargo
         .env("CARGO_TARGET_DIR", target_dir)
         .env(FLAGS.0, format!("{}{flags}", FLAGS.1))
+        .env("CFLAGS_wasm32_wasip2", engine_flags()?)
         .envs(PROFILE);
     run(&mut cargo)?;
 

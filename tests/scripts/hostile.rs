@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::attacks::Ends::{Error, Limit, Returns};
+use super::attacks::Ends::{Bound, Error, Limit, Returns};
 use super::attacks::{KNOWN, SCRIPTS, UNKNOWN};
 use super::*;
 use crate::harness::PATIENCE;
@@ -51,6 +51,10 @@ async fn hostile_scripts_are_contained() {
         };
         let is_right = match ends {
             Limit(text) => seen.as_str().is_some_and(|seen| seen.contains(text)),
+            Bound => {
+                seen["error"]["name"] == "RangeError"
+                    || seen.as_str().is_some_and(|seen| seen.contains("limit"))
+            }
             Error(name) => seen["error"]["name"] == *name,
             Returns(json) => seen["success"] == true && format!("{}", seen["result"]) == **json,
         };

@@ -3,80 +3,42 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use boa_engine::builtins::promise::{OperationType, Promise};
-use boa_engine::context::HostHooks;
-use boa_engine::module::IdleModuleLoader;
-use boa_engine::object::JsObject;
-use boa_engine::realm::Realm;
-use boa_engine::{Context, JsNativeError, JsResult, JsString};
+use rquickjs::{Context, Persistent, Result, Runtime, Value};
 
-/// How deep functions may call each other. The engine keeps their frames in the memory of the guest.
-const CALLS: usize = 10_000;
+/// The most bytes of the stack in the memory of the guest. WebAssembly's own frames, which the host bounds to 1 MiB, take about three times
+/// as much: so too deep a recursion of a script is an error that it can catch, at some 1,100 functions.
+const STACK: usize = 288 << 10;
 
-/// How many values these frames may have together.
-const VALUES: usize = 1_000_000;
+/// The rejected promises that nothing handles, each with its reason.
+pub(crate) type Unhandled = Rc<RefCell<Vec<Rejected>>>;
 
-/// The most bytes of one `ArrayBuffer`.
-const BUFFER: u64 = 64 << 20;
-
-/// The answers to what the engine asks its host.
-#[derive(Debug, Default)]
-pub(crate) struct Hooks {
-    /// Rejected promises that nothing handles.
-    unhandled: RefCell<Vec<JsObject>>,
+/// A promise that was rejected.
+pub(crate) struct Rejected {
+    /// The promise, which is only compared.
+    promise: Persistent<Value<'static>>,
+    /// What it was rejected with.
+    pub(crate) reason: Persistent<Value<'static>>,
 }
 
-impl Hooks {
-    /// Returns the first rejected promise that nothing handles.
-    pub(crate) fn unhandled(&self) -> Option<JsObject> {
-        self.unhandled.borrow().first().cloned()
-    }
-}
-
-impl HostHooks for Hooks {
-    fn promise_rejection_tracker(
-        &self,
-        promise: &JsObject<Promise>,
-        operation: OperationType,
-        _: &mut Context,
-    ) {
-        let promise = promise.clone().upcast();
-        let mut unhandled = self.unhandled.borrow_mut();
-        match operation {
-            OperationType::Reject => unhandled.push(promise),
-            OperationType::Handle => unhandled.retain(|other| !JsObject::equals(other, &promise)),
-        }
-    }
-
-    fn ensure_can_compile_strings(
-        &self,
-        _: Realm,
-        _: &[JsString],
-        _: &JsString,
-        _: bool,
-        _: &mut Context,
-    ) -> JsResult<()> {
-        let text = "`eval` and `Function` are off: a script runs no text as code";
-        Err(JsNativeError::eval().with_message(text).into())
-    }
-
-    fn local_timezone_offset_seconds(&self, _: i64) -> i32 {
-        0
-    }
-
-    fn max_buffer_size(&self, _: &mut Context) -> u64 {
-        BUFFER
-    }
-}
-
-/// Makes an engine.
-pub(crate) fn new(hooks: Rc<Hooks>) -> JsResult<Context> {
-    let mut context = Context::builder()
-        .host_hooks(hooks)
-        .module_loader(Rc::new(IdleModuleLoader))
-        .build()?;
-    let limits = context.runtime_limits_mut();
-    limits.set_recursion_limit(CALLS);
-    limits.set_stack_size_limit(VALUES);
-    Ok(context)
+/// Makes an engine that collects the promises whose rejection nothing handles.
+pub(crate) fn new(unhandled: &Unhandled) -> Result<(Runtime, Context)> {
+    let runtime = Runtime::new()?;
+    runtime.set_max_stack_size(STACK);
+    let list = Rc::clone(unhandled);
+    runtime.set_host_promise_rejection_tracker(Some(Box::new(
+        move |ctx, promise, reason, is_handled| {
+            let promise = Persistent::save(&ctx, promise);
+            match is_handled {
+                false => list.borrow_mut().push(Rejected {
+                    promise,
+                    reason: Persistent::save(&ctx, reason),
+                }),
+                true => list
+                    .borrow_mut()
+                    .retain(|rejected| rejected.promise != promise),
+            }
+        },
+    )));
+    let context = Context::full(&runtime)?;
+    Ok((runtime, context))
 }

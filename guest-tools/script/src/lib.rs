@@ -1,7 +1,9 @@
 //! `run_script`: a program in JavaScript or TypeScript that calls tools, of which only the answer reaches the model.
 
 mod engine;
+mod explain;
 mod export;
+mod hint;
 mod library;
 mod natives;
 mod place;
@@ -9,6 +11,7 @@ mod printed;
 mod report;
 mod run;
 mod strip;
+mod web;
 mod work;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};

@@ -24,6 +24,19 @@ impl Place {
         })
     }
 
+    /// Returns the byte of a place.
+    pub(crate) fn offset(self, script: &str) -> Option<usize> {
+        let before = script
+            .split_inclusive('\n')
+            .take(self.line.checked_sub(1)? as usize)
+            .map(str::len)
+            .sum::<usize>();
+        let line = script.get(before..)?;
+        let column = self.column.checked_sub(1)? as usize;
+        let within = line.char_indices().nth(column);
+        Some(before + within.map_or(line.len(), |(at, _)| at))
+    }
+
     /// Returns the line of the script, cut where it is long.
     pub(crate) fn source(self, script: &str) -> Option<String> {
         /// The most characters of a line of the script that an error shows.

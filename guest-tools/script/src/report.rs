@@ -49,6 +49,12 @@ pub(crate) struct Failure {
     /// The tool that was called, for a `ToolError`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tool: Option<String>,
+    /// What caused it, for an error that has a `cause`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cause: Option<String>,
+    /// The errors in it, for an `AggregateError`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) errors: Option<Vec<String>>,
     /// The line of the script, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<u32>,
@@ -86,19 +92,20 @@ impl Failure {
     }
 }
 
+/// The advice for a script without an answer.
+const NOTHING: &str = "The script returned nothing and printed nothing: `return` the answer, such as `return await main()`.";
+
 /// How a script ended: with the text of a JSON value if it returned one.
 pub(crate) type End = Result<Option<String>, Box<Failure>>;
 
 impl Report {
     /// Reports a script that ended, with what it had printed and how many calls it had made.
-    pub(crate) fn of(end: End, printed: &Printed, calls: u32) -> Self {
+    pub(crate) fn of(end: End, mut notes: Vec<String>, printed: &Printed, calls: u32) -> Self {
         let output = toolhost_view::render(printed.windows(), CAP);
-        let note = match &end {
-            Ok(None) if printed.windows().total == 0 => Some(
-                "The script returned nothing and printed nothing: `return` the answer.".to_owned(),
-            ),
-            _ => None,
-        };
+        if matches!(&end, Ok(None)) && printed.windows().total == 0 {
+            notes.push(NOTHING.to_owned());
+        }
+        let note = (!notes.is_empty()).then(|| notes.join(" "));
         let (mut result, mut result_cut) = (None, None);
         let error = match end {
             Ok(None) => None,

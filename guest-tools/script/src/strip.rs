@@ -1,4 +1,7 @@
-//! From TypeScript to JavaScript: types become spaces, so that every line and column stays where it is.
+//! From TypeScript to JavaScript: types become spaces, so that every line and column stays where it is. What is more than a type is
+//! written in JavaScript, on the same line.
+
+mod rewrite;
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast;
@@ -18,38 +21,75 @@ pub(crate) struct SyntaxError {
     pub(crate) place: Option<Place>,
 }
 
+impl SyntaxError {
+    fn at(message: String, script: &str, offset: u32) -> Self {
+        Self {
+            message,
+            place: Place::of(script, offset as usize),
+        }
+    }
+}
+
+/// A script without its types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stripped {
+    /// The JavaScript.
+    pub(crate) text: String,
+    /// What was inserted: where it is in the JavaScript, and how many characters it has.
+    inserted: Vec<(Place, u32)>,
+}
+
+impl Stripped {
+    /// Returns where the author wrote what is at a place of the JavaScript.
+    pub(crate) fn original(&self, place: Place) -> Place {
+        let mut column = place.column;
+        for (inserted, length) in self.inserted.iter().rev() {
+            if inserted.line == place.line && inserted.column < column {
+                column = column.saturating_sub(*length).max(inserted.column);
+            }
+        }
+        Place { column, ..place }
+    }
+}
+
 /// Returns the script without its types. A script is the body of an async function.
-pub(crate) fn strip(script: &str) -> Result<String, SyntaxError> {
-    let at = |message: String, offset: u32| SyntaxError {
-        message,
-        place: Place::of(script, offset as usize),
-    };
+pub(crate) fn strip(script: &str) -> Result<Stripped, SyntaxError> {
     let allocator = Allocator::default();
+    let program = parse(&allocator, script)?;
+    let mut types = Types {
+        script,
+        blanks: Vec::new(),
+        marks: Vec::new(),
+        inserts: Vec::new(),
+        refused: None,
+    };
+    types.visit_program(&program);
+    match types.refused {
+        Some((what, offset)) => Err(SyntaxError::at(what.to_owned(), script, offset)),
+        None => Ok(types.stripped()),
+    }
+}
+
+/// Reads a script.
+pub(crate) fn parse<'a>(
+    allocator: &'a Allocator,
+    script: &'a str,
+) -> Result<ast::Program<'a>, SyntaxError> {
     let options = ParseOptions {
         allow_return_outside_function: true,
         ..ParseOptions::default()
     };
     let source_type = SourceType::ts().with_module(true);
-    let parsed = Parser::new(&allocator, script, source_type)
+    let parsed = Parser::new(allocator, script, source_type)
         .with_options(options)
         .parse();
-    if let Some(error) = parsed.diagnostics.into_iter().next() {
-        let label = error.labels.first().map(|label| label.offset());
-        let help = error.help.as_ref().map(|help| format!(" ({help})"));
-        let message = format!("{}{}", error.message, help.unwrap_or_default());
-        return Err(at(message, label.unwrap_or_default()));
-    }
-    let mut types = Types {
-        script,
-        blanks: Vec::new(),
-        marks: Vec::new(),
-        refused: None,
+    let Some(error) = parsed.diagnostics.into_iter().next() else {
+        return Ok(parsed.program);
     };
-    types.visit_program(&parsed.program);
-    match types.refused {
-        Some((what, offset)) => Err(at(what.to_owned(), offset)),
-        None => Ok(types.stripped()),
-    }
+    let label = error.labels.first().map(|label| label.offset());
+    let help = error.help.as_ref().map(|help| format!(" ({help})"));
+    let message = format!("{}{}", error.message, help.unwrap_or_default());
+    Err(SyntaxError::at(message, script, label.unwrap_or_default()))
 }
 
 /// The places of types in a script.
@@ -59,6 +99,8 @@ struct Types<'s> {
     blanks: Vec<Span>,
     /// Bytes that are written over spaces.
     marks: Vec<(u32, char)>,
+    /// Texts that are written before a byte.
+    inserts: Vec<(u32, String)>,
     /// Something that has an effect and is no JavaScript, and where it is.
     refused: Option<(&'static str, u32)>,
 }
@@ -74,6 +116,10 @@ impl Types<'_> {
     fn remove(&mut self, span: Span) {
         self.blank(span.start, span.end);
         self.marks.push((span.start, ';'));
+    }
+
+    fn insert(&mut self, at: u32, text: String) {
+        self.inserts.push((at, text));
     }
 
     fn refuse(&mut self, what: &'static str, span: Span) {
@@ -147,24 +193,36 @@ impl Types<'_> {
         }
     }
 
-    fn stripped(mut self) -> String {
+    fn stripped(mut self) -> Stripped {
         self.blanks
             .sort_by_key(|span| (span.start, std::cmp::Reverse(span.end)));
-        let mut stripped = String::with_capacity(self.script.len());
+        // Stable, so that texts for one place keep their order.
+        self.inserts.sort_by_key(|(at, _)| *at);
+        let mut text = String::with_capacity(self.script.len());
+        let mut inserted = Vec::new();
         let mut blanks = self.blanks.iter().peekable();
+        let mut inserts = self.inserts.iter().peekable();
         let mut blank_until = 0;
-        for (at, character) in self.script.char_indices() {
+        let end = (self.script.len(), None);
+        let characters = self.script.char_indices();
+        for (at, character) in characters.map(|(at, it)| (at, Some(it))).chain([end]) {
+            while let Some((_, insert)) = inserts.next_if(|(place, _)| *place as usize <= at) {
+                if let Some(place) = Place::of(&text, text.len()) {
+                    inserted.push((place, insert.chars().count() as u32));
+                }
+                text.push_str(insert);
+            }
             while let Some(blank) = blanks.next_if(|blank| blank.start as usize <= at) {
                 blank_until = blank_until.max(blank.end as usize);
             }
             let mark = self.marks.iter().find(|(place, _)| *place as usize == at);
-            stripped.push(match (mark, at < blank_until) {
+            text.extend(character.map(|character| match (mark, at < blank_until) {
                 (Some((_, mark)), true) => *mark,
                 (None, true) if !is_line_end(character) => ' ',
                 _ => character,
-            });
+            }));
         }
-        stripped
+        Stripped { text, inserted }
     }
 }
 
@@ -207,22 +265,18 @@ impl<'a> Visit<'a> for Types<'_> {
     fn visit_ts_enum_declaration(&mut self, it: &ast::TSEnumDeclaration<'a>) {
         match it.declare {
             true => self.remove(it.span),
-            false => self.refuse("`enum` is not supported: use an object", it.span),
+            false => self.rewrite_enum(it),
         }
     }
 
     fn visit_ts_namespace_declaration(&mut self, it: &ast::TSNamespaceDeclaration<'a>) {
         match it.declare {
             true => self.remove(it.span),
-            false => self.refuse("`namespace` is not supported: use an object", it.span),
+            false => self.rewrite_namespace(it),
         }
     }
 
     fn visit_ts_import_equals_declaration(&mut self, it: &ast::TSImportEqualsDeclaration<'a>) {
-        self.refuse(NO_IMPORT, it.span);
-    }
-
-    fn visit_import_declaration(&mut self, it: &ast::ImportDeclaration<'a>) {
         self.refuse(NO_IMPORT, it.span);
     }
 
@@ -232,7 +286,24 @@ impl<'a> Visit<'a> for Types<'_> {
 
     fn visit_module_declaration(&mut self, it: &ast::ModuleDeclaration<'a>) {
         match it {
+            ast::ModuleDeclaration::ImportDeclaration(it) if is_of_types(it) => {
+                self.remove(it.span);
+            }
             ast::ModuleDeclaration::ImportDeclaration(_) => self.refuse(NO_IMPORT, it.span()),
+            ast::ModuleDeclaration::ExportDeclaration(it)
+                if matches!(
+                    it.declaration,
+                    ast::Declaration::TSTypeAliasDeclaration(_)
+                        | ast::Declaration::TSInterfaceDeclaration(_)
+                ) =>
+            {
+                self.remove(it.span);
+            }
+            ast::ModuleDeclaration::ExportNamedDeclaration(it)
+                if it.export_kind.is_type() || it.specifiers.is_empty() =>
+            {
+                self.remove(it.span);
+            }
             _ => self.refuse("`export` is not supported: `return` the answer", it.span()),
         }
     }
@@ -271,13 +342,7 @@ impl<'a> Visit<'a> for Types<'_> {
 
     fn visit_formal_parameter(&mut self, it: &ast::FormalParameter<'a>) {
         self.decorators(&it.decorators);
-        if it.accessibility.is_some() || it.readonly || it.r#override {
-            self.refuse("fields in the parameters of a constructor are not supported: assign them in its body", it.span);
-        }
-        if it.optional {
-            self.blank_mark(it.pattern.span().end, it.span.end);
-        }
-        walk::walk_formal_parameter(self, it);
+        self.parameter(it);
     }
 
     fn visit_arrow_function_expression(&mut self, it: &ast::ArrowFunctionExpression<'a>) {
@@ -321,6 +386,9 @@ impl<'a> Visit<'a> for Types<'_> {
         }
         self.decorators(&it.decorators);
         self.member(it.span, it.key.span(), it.value.params.span.start);
+        if it.kind.is_constructor() {
+            self.rewrite_constructor(&it.value);
+        }
         walk::walk_method_definition(self, it);
     }
 
@@ -366,6 +434,19 @@ impl<'a> Visit<'a> for Types<'_> {
         self.blank(it.span.start, it.expression.span().start);
         self.visit_expression(&it.expression);
     }
+}
+
+/// Returns whether an import is of types alone.
+fn is_of_types(it: &ast::ImportDeclaration<'_>) -> bool {
+    let is_type = |it: &ast::ImportDeclarationSpecifier<'_>| match it {
+        ast::ImportDeclarationSpecifier::ImportSpecifier(it) => it.import_kind.is_type(),
+        _ => false,
+    };
+    it.import_kind.is_type()
+        || it
+            .specifiers
+            .as_ref()
+            .is_some_and(|specifiers| !specifiers.is_empty() && specifiers.iter().all(is_type))
 }
 
 const NO_IMPORT: &str =

@@ -4,19 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use boa_engine::object::builtins::JsFunction;
-use boa_engine::{Context, JsNativeError, JsResult};
-use toolhost_sdk::calls::{Calls, Waited};
+use toolhost_sdk::calls::{Calls, Error, Waited};
 
 use crate::printed::Printed;
 
 /// The longest that a script waits at once.
 const PATIENCE: Duration = Duration::from_secs(3600);
-
-/// Tools that the functions of an engine can share.
-pub(crate) trait Tools: Calls<Call: 'static> + 'static {}
-
-impl<C: Calls<Call: 'static> + 'static> Tools for C {}
 
 /// The calls and timers of a script, and its output.
 pub(crate) struct Work<C: Calls> {
@@ -29,7 +22,7 @@ pub(crate) struct Work<C: Calls> {
     /// The output of the script.
     pub(crate) printed: Printed,
     /// The state of its random numbers.
-    pub(crate) random: u64,
+    random: u64,
     timers: Vec<Timer>,
     timers_started: u32,
 }
@@ -38,26 +31,21 @@ pub(crate) struct Work<C: Calls> {
 pub(crate) struct Running<T> {
     /// Its number among the calls of the script.
     pub(crate) number: u32,
-    /// The tool.
+    /// The call.
     pub(crate) call: T,
-    /// Takes the reply.
-    pub(crate) resolve: JsFunction,
-    /// Takes why there is no reply.
-    pub(crate) fail: JsFunction,
 }
 
 struct Timer {
     number: u32,
     due: Instant,
-    run: JsFunction,
 }
 
 /// The end of a wait of a script.
 pub(crate) enum Event<T> {
     /// A call has ended.
     Ended(Running<T>),
-    /// A timer is due.
-    Due(JsFunction),
+    /// The timer of this number is due.
+    Due(u32),
     /// The time of the script is over.
     OutOfTime,
     /// The script was cancelled.
@@ -67,7 +55,7 @@ pub(crate) enum Event<T> {
 /// The work of a script, which its native functions share.
 pub(crate) type Shared<C> = Rc<RefCell<Work<C>>>;
 
-impl<C: Tools> Work<C> {
+impl<C: Calls> Work<C> {
     /// Makes the work of a script that has begun nothing. The seed decides its random numbers.
     pub(crate) fn new(calls: C, seed: u64) -> Shared<C> {
         Rc::new(RefCell::new(Self {
@@ -81,19 +69,40 @@ impl<C: Tools> Work<C> {
         }))
     }
 
-    /// Returns the work of the script that this engine runs.
-    pub(crate) fn of(context: &Context) -> JsResult<Shared<C>> {
-        let work = context.get_data::<Shared<C>>().cloned();
-        work.ok_or_else(|| JsNativeError::error().with_message("no script runs").into())
+    /// Starts a call of a tool. Returns its number.
+    pub(crate) fn start(&mut self, tool: &str, arguments: &str) -> Result<u32, Error> {
+        let call = self.calls.start(tool, arguments)?;
+        self.started += 1;
+        let number = self.started;
+        self.running.push(Running { number, call });
+        Ok(number)
+    }
+
+    /// Cancels a call, unless it has ended.
+    pub(crate) fn cancel(&self, number: u32) {
+        if let Some(running) = self.running.iter().find(|running| running.number == number) {
+            self.calls.cancel(&running.call);
+        }
+    }
+
+    /// Returns the next random number, by SplitMix64. A repeat of the call has the same numbers, so that it makes the same calls.
+    pub(crate) fn random(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mixed = mixed ^ (mixed >> 31);
+        // The 53 bits of a number between 0 and 1.
+        #[expect(clippy::cast_precision_loss, reason = "53 bits fit")]
+        let number = (mixed >> 11) as f64 / (1_u64 << 53) as f64;
+        number
     }
 
     /// Starts a timer. Returns its number.
-    pub(crate) fn start_timer(&mut self, run: JsFunction, after: Duration) -> u32 {
+    pub(crate) fn start_timer(&mut self, after: Duration) -> u32 {
         self.timers_started += 1;
         self.timers.push(Timer {
             number: self.timers_started,
             due: Instant::now() + after.min(PATIENCE),
-            run,
         });
         self.timers_started
     }
@@ -130,7 +139,9 @@ impl<C: Tools> Work<C> {
             }
             Ok(Waited::Cancelled) => Event::Cancelled,
             Ok(Waited::Ended(_) | Waited::TimedOut) | Err(_) => match due {
-                Some((at, due)) if due <= Instant::now() => Event::Due(self.timers.remove(at).run),
+                Some((at, due)) if due <= Instant::now() => {
+                    Event::Due(self.timers.remove(at).number)
+                }
                 _ => Event::OutOfTime,
             },
         }

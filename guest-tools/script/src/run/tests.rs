@@ -153,7 +153,7 @@ fn a_failed_call_is_a_typed_error() {
         error("const a = 1;\n  await tools.refuse({ a });"),
         json!({
             "name": "ToolError", "message": "not today", "kind": "denied", "tool": "refuse",
-            "line": 2, "column": 21, "source": "await tools.refuse({ a });",
+            "line": 2, "column": 15, "source": "await tools.refuse({ a });",
         })
     );
 }
@@ -317,4 +317,184 @@ fn hostile_objects_break_nothing() {
         let report = report(code);
         assert!(report["success"].is_boolean(), "{code}");
     }
+}
+
+#[test]
+fn a_missing_await_is_told() {
+    for (code, text) in [
+        (
+            "return tools.echo({}).a",
+            "`a` was read from tools.echo(…), which was not awaited: write (await tools.echo(…)).a",
+        ),
+        (
+            "return `${tools.echo({})}`",
+            "there is no text of tools.echo(…), which was not awaited: write await tools.echo(…)",
+        ),
+        (
+            "const f = async () => 1; return f() + 1",
+            "there is no text of a promise, which was not awaited: write await …",
+        ),
+        (
+            "return JSON.stringify([tools.echo({})])",
+            "there is no JSON of tools.echo(…), which was not awaited: write await tools.echo(…)",
+        ),
+        (
+            "return [...tools.echo({})]",
+            "there is nothing to iterate in tools.echo(…), which was not awaited: write (await tools.echo(…))",
+        ),
+        (
+            "return await tools.echo({ a: tools.text() })",
+            "there is no JSON of tools.text(…), which was not awaited: write await tools.text(…)",
+        ),
+    ] {
+        let error = error(code);
+        assert_eq!(
+            (&error["name"], &error["message"]),
+            (&json!("TypeError"), &json!(text))
+        );
+    }
+    assert_eq!(
+        result(
+            "return { a: tools.echo({ b: 1 }), c: [tools.text()], d: new Map([['e', tools.echo({})]]) }"
+        ),
+        json!({ "a": { "b": 1 }, "c": ["the text of text"], "d": { "e": {} } })
+    );
+    let printed = report("console.log(tools.echo({}))");
+    assert_eq!(printed["output"], "Promise { <pending> }\n");
+    assert!(
+        printed["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("was given tools.echo(…)"))
+    );
+}
+
+#[test]
+fn what_a_script_began_without_await_ends_before_its_report() {
+    let code = "const seen = []; [1, 2].forEach(async (n) => seen.push((await tools.echo({ n })).n)); return seen";
+    let late = report(code);
+    assert_eq!(late["result"], json!([2, 1]));
+    assert!(
+        late["note"]
+            .as_str()
+            .is_some_and(|note| note.contains("2 of its calls still ran")),
+        "{late}"
+    );
+    let slept = report("(async () => { await sleep(5); console.log('slept') })()");
+    assert_eq!(slept["output"], "slept\n");
+    // A script with an answer waits for no timer: it may be that of a race.
+    let raced =
+        "return Promise.race([1, new Promise((_, reject) => setTimeout(reject, 3_600_000))])";
+    assert_eq!(result(raced), 1);
+}
+
+#[test]
+fn errors_name_what_they_are_about() {
+    for (code, text) in [
+        (
+            "const o = {}; o.a.b.c()",
+            "cannot read property 'b' of undefined: o.a is undefined",
+        ),
+        (
+            "const o = { a: null }; o.a[0]",
+            "cannot read property '0' of null: o.a is null",
+        ),
+        (
+            "const o = {}; o.a.b = 1",
+            "cannot set property 'b' of undefined: o.a is undefined",
+        ),
+        ("const o = {}; o.m(1)", "o.m is not a function"),
+        ("const o = {}, x = 1; o.m(x)", "o.m is not a function"),
+        (
+            "const f = 1, x = 1; console.log(f(x))",
+            "f is not a function",
+        ),
+        (
+            "const f = () => 1, g = 1, x = 1; f(g(x))",
+            "g or f is not a function",
+        ),
+        ("[1].map((x) => x.foo())", "x.foo is not a function"),
+        ("const o = {}; new o.Foo()", "o.Foo is not a function"),
+        ("[1].map(5)", "an argument of [1].map is not a function"),
+        ("const o = { a: 5 }; [...o.a]", "o.a is not iterable"),
+        (
+            "const o = {}; for (const x of o.a) {}",
+            "o.a is not iterable: it is undefined",
+        ),
+        (
+            "const o = {};\nconst [x] = o.a",
+            "o.a is not iterable: it is undefined",
+        ),
+        (
+            "const o = {};\nconst { x } = o.a",
+            "o.a has no properties: it is undefined or null",
+        ),
+        (
+            "const f = () => f() + 1; f()",
+            "functions call each other too deep: end the recursion, or use a loop",
+        ),
+        (
+            "const a = {}; a.a = a; JSON.stringify(a)",
+            "JSON has no text of a value that contains itself",
+        ),
+    ] {
+        let error = error(code);
+        assert_eq!(error["message"], text, "{code}");
+        assert!(
+            error["line"].as_u64() > Some(0) && error["source"].is_string(),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn what_is_missing_has_something_instead() {
+    for name in [
+        "require('fs')",
+        "process.argv",
+        "fetch('x')",
+        "Buffer.from('')",
+        "fs.x",
+        "Temporal.Now",
+    ] {
+        let error = error(name);
+        let message = error["message"].as_str().unwrap_or_default();
+        let (_, instead) = message
+            .split_once(" is not defined: ")
+            .unwrap_or_else(|| panic!("{error}"));
+        assert!(!instead.is_empty() && error["line"] == 1, "{error}");
+    }
+    assert_eq!(result("return typeof require"), "undefined");
+    assert_eq!(
+        error("return new Intl.PluralRules()")["name"],
+        "ReferenceError"
+    );
+}
+
+#[test]
+fn dates_are_read_as_commands_print_them() {
+    let code = "return ['Thu, 26 Nov 2026 10:00:00 +0000\\n', 'Thu Nov 26 10:00:00 UTC 2026\\n', '2026-11-26t10:00:00z']
+        .map((text) => [new Date(text).toISOString(), Date.parse(text), new Date(text) instanceof Date])";
+    let date = json!(["2026-11-26T10:00:00.000Z", 1_795_687_200_000_u64, true]);
+    assert_eq!(result(code), json!([date, date, date]));
+    assert_eq!(
+        result("return new (class A extends Date {})(0).toISOString()"),
+        "1970-01-01T00:00:00.000Z"
+    );
+}
+
+#[test]
+fn halves_of_surrogate_pairs_are_replaced_and_counted() {
+    let report = report(
+        "console.log('\\udc00'); return { '\\ud800': ['a\\ud800', '\\\\ud800', '\\ud83d\\ude00'] }",
+    );
+    assert_eq!(report["output"], "\u{fffd}\n");
+    assert_eq!(
+        report["result"],
+        json!({ "\u{fffd}": ["a\u{fffd}", "\\ud800", "\u{1f600}"] })
+    );
+    assert_eq!(
+        report["note"],
+        "3 halves of surrogate pairs were replaced by U+FFFD."
+    );
+    assert_eq!(error("throw new Error('\\ud800')")["message"], "\u{fffd}");
 }

@@ -5,6 +5,8 @@ use super::*;
 /// Strips a script, and looks whether every character that is left is where it was. Returns the rest with its spaces joined.
 fn stripped(script: &str) -> String {
     let stripped = strip(script).unwrap_or_else(|error| panic!("{script}: {error:?}"));
+    assert_eq!(stripped.inserted, []);
+    let stripped = stripped.text;
     assert_eq!(stripped.chars().count(), script.chars().count(), "{script}");
     for (before, after) in script.chars().zip(stripped.chars()) {
         assert!(
@@ -80,12 +82,10 @@ fn an_arrow_stays_on_the_line_of_its_parameters() {
 #[test]
 fn what_has_an_effect_and_is_no_javascript_is_refused_with_its_place() {
     let cases = [
-        ("enum A { B }", "enum", 1),
-        ("\nnamespace A { export const b = 1 }", "namespace", 2),
+        ("\nnamespace A.B { export const b = 1 }", "namespace", 2),
         ("import fs from \"fs\"", "import", 1),
         ("await import(\"fs\")", "import", 1),
         ("\n\nexport const a = 1", "export", 3),
-        ("class A { constructor(private x: 1) {} }", "constructor", 1),
         ("@a class A {}", "decorators", 1),
     ];
     for (script, what, line) in cases {
@@ -108,4 +108,68 @@ fn mistakes_have_places() {
     );
     let error = strip("})(); tools.f(); (async () => {").expect_err("no function is open");
     assert_eq!(error.place.map(|place| place.line), Some(1));
+}
+
+#[test]
+fn what_is_more_than_a_type_becomes_javascript_on_the_same_line() {
+    let stripped = strip("enum A {\n  B,\n  C = 'x' as any\n}\nA.B()").expect("it is a script");
+    let lines: Vec<_> = stripped.text.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(
+        lines[0].starts_with("var A = ((A, $last = -1, $member = "),
+        "{lines:?}"
+    );
+    assert_eq!(lines[1].trim(), "const B = $member(\"B\" );");
+    assert!(
+        lines[2].trim().starts_with("const C = $member(\"C\""),
+        "{lines:?}"
+    );
+    let place = Place {
+        line: 2,
+        column: 13,
+    };
+    assert_eq!(
+        stripped.original(place).column,
+        3,
+        "the member is where its name was"
+    );
+
+    let stripped = strip(
+        "class A extends B { constructor(private readonly x: number, y?: T) { super(y); this.f() } }",
+    );
+    assert_eq!(
+        stripped
+            .expect("it is a script")
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        "class A extends B { constructor( x , y ) { super(y);; this.x = x; this.f() } }"
+    );
+    let stripped = strip("namespace N { const a = 1; export const b = a; export interface I {} }");
+    assert_eq!(
+        stripped
+            .expect("it is a script")
+            .text
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" "),
+        "var N = ((N) => { const a = 1; const b = a; ; ; return Object.defineProperties(N, Object.getOwnPropertyDescriptors({ get b() { return b } })); })(N ?? {});"
+    );
+    for (script, rest) in [
+        ("import type { A } from 'a'; f()", "; f()"),
+        ("import { type A } from 'a'; f()", "; f()"),
+        ("export type A = 1; f()", "; f()"),
+        ("export interface A {} f()", "; f()"),
+    ] {
+        assert_eq!(
+            strip(script)
+                .expect(script)
+                .text
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+            rest
+        );
+    }
 }
