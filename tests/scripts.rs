@@ -7,6 +7,7 @@ mod run;
 mod savings;
 mod scope;
 mod tasks;
+mod written;
 
 use std::sync::Arc;
 

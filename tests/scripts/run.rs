@@ -30,6 +30,20 @@ async fn a_script_calls_tools_and_returns_its_answer() {
 }
 
 #[tokio::test]
+async fn the_first_example_of_the_page_gives_what_the_page_says() {
+    const PAGE: &str = include_str!("../../docs/code-mode.md");
+    let (_, example) = PAGE.split_once("toolhost call run_script code='").unwrap();
+    let (code, _) = example.split_once("'\n").unwrap();
+    let setup = with_scripts().await;
+    let result = result(&setup.host, code).await;
+    assert!(
+        PAGE.contains(&format!("The reply has `\"result\": {result}`")),
+        "{result}"
+    );
+    assert_eq!(result, 3);
+}
+
+#[tokio::test]
 async fn failures_of_tools_can_be_caught() {
     let setup = with_scripts().await;
     let code = "
