@@ -14,7 +14,7 @@ use serde_json::json;
 use toolhost_needs::needs;
 use toolhost_sandbox::Policy;
 
-use crate::harness::Setup;
+use crate::harness::{Setup, elsewhere};
 
 const COMMANDS: &str = include_str!("../same_as_sh/commands.txt");
 const PLACE: &str = include_str!("../same_as_sh/place.sh");
@@ -55,7 +55,9 @@ async fn different(setup: &Setup) -> Vec<String> {
         .lines()
         .filter_map(|line| line.split_once('='))
         .collect();
-    let rows = COMMANDS.split("\n%%\n").enumerate();
+    // Through an agent, a command is the same operation as here.
+    let every = if elsewhere::is_elsewhere() { 4 } else { 1 };
+    let rows = COMMANDS.split("\n%%\n").enumerate().step_by(every);
     let each = rows.map(|(number, row)| {
         let (place, bare, environment) = (&place, &bare, &environment);
         async move {

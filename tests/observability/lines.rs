@@ -188,7 +188,7 @@ async fn no_token_and_nothing_of_arguments_is_in_any() {
     let bad = json!({ "tool": "execute", "arguments": { "canary-of-names": "canary-of-values" } });
     program.put("call-2", &[], &bad).await;
     let unknown = json!({ "tool": "canary-of-tools", "arguments": {} });
-    assert_eq!(program.put("call-3", &[], &unknown).await.status(), 404);
+    assert_eq!(program.put("call-3", &[], &unknown).await.status(), 200);
     let url = format!("{}/canary-of-paths?canary=of-queries", program.serving.url);
     for token in [TOKEN, "canary-of-tokens"] {
         let sent = program.serving.client.get(&url).bearer_auth(token).send();
@@ -212,7 +212,7 @@ async fn hostile_text_stays_in_its_field() {
     let called = program.put("c%22%5C%7D", &[], &execute("true")).await;
     assert_eq!(called.status(), 200);
     let unknown = json!({ "tool": "x\n\u{1b}[2J2026 ERROR forged\u{202e}", "arguments": {} });
-    assert_eq!(program.put("call-2", &[], &unknown).await.status(), 404);
+    assert_eq!(program.put("call-2", &[], &unknown).await.status(), 200);
     let address = program.serving.url.trim_start_matches("http://").to_owned();
     for id in ["two words", "\u{e4}", "tab\tbed", &"x".repeat(129)] {
         let mut stream = TcpStream::connect(&address).await.unwrap();
