@@ -63,6 +63,8 @@ def write(value):
 
 def well_formed(text: str) -> str:
     """Returns a text with U+FFFD for each half of a surrogate pair that stands alone: UTF-8 has no bytes for one."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text)
+    return text
