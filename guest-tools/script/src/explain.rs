@@ -21,6 +21,15 @@ pub(crate) struct Explained {
 }
 
 impl Explained {
+    /// Returns what there is to know of an error for which there was no memory.
+    pub(crate) fn out_of_memory() -> Self {
+        Self {
+            name: "InternalError".to_owned(),
+            message: "out of memory".to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Returns what it says about the script of this text. The script has this name in its stack.
     pub(crate) fn failure(self, code: &str, stripped: &Stripped, script: &str) -> Failure {
         let place = self

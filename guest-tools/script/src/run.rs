@@ -193,6 +193,14 @@ impl<'js, C: Calls> Script<'_, 'js, C> {
     /// Returns what an error says to the author of the script.
     fn failure(&mut self, thrown: JsValue<'js>) -> Box<Failure> {
         self.reserve = Vec::new();
+        // QuickJS throws null if it has no memory left for an error.
+        let throws = ["throw", "reject"]
+            .iter()
+            .any(|word| self.code.contains(word));
+        if thrown.is_null() && !throws {
+            let explained = Explained::out_of_memory();
+            return explained.failure(self.code, self.stripped, SCRIPT).into();
+        }
         let explain = self.prelude.get::<_, Function<'_>>("explain");
         let explained = explain.and_then(|explain| explain.call::<_, String>((thrown,)));
         let explained = explained
