@@ -121,8 +121,7 @@ impl PluginSource {
 
     /// Returns whether this is the plugin of scripts that is part of the program.
     pub(super) fn is_script(&self) -> bool {
-        let own = toolhost_artifacts::SCRIPT.as_ptr();
-        matches!(&self.component, Component::Bytes(bytes) if bytes.as_ptr() == own)
+        matches!(&self.component, Component::Bytes(bytes) if bytes == toolhost_artifacts::SCRIPT)
     }
 
     /// Reads the component, unless it is too large, and the library.
