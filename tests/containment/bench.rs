@@ -94,7 +94,13 @@ impl Bench {
     }
 
     pub(super) async fn start(&self, text: &str) -> Arc<Process> {
-        self.try_start(text).await.unwrap()
+        loop {
+            match self.try_start(text).await {
+                // The host did not know yet that the spawner was killed.
+                Err(error) if error.to_string().contains("another is started") => {}
+                started => return started.unwrap(),
+            }
+        }
     }
 
     pub(super) async fn try_start(
