@@ -60,7 +60,6 @@ fn replies_while_a_process_runs() {
     assert_snapshot!(reply(FakeProcess::new("p").prints("ready\n"), r#"{"process_id": "p"}"#), @r#"
     {"success":true,
     "output":"ready\n",
-    "exit_code":0,
     "wall_duration_ms":0,
     "note":"process is still running",
     "command":"npm run dev",
@@ -163,7 +162,6 @@ fn reads_on_from_a_cursor() {
     assert_snapshot!(reply(process(), r#"{"process_id": "p", "since": 4}"#), @r#"
     {"success":true,
     "output":"two\nthree\n",
-    "exit_code":0,
     "wall_duration_ms":0,
     "note":"process is still running",
     "command":"npm run dev",
@@ -262,7 +260,6 @@ fn waits_for_a_text() {
     assert_snapshot!(reply(process().wakes(Wake::Matched), arguments), @r#"
     {"success":true,
     "output":"starting\nlistening on 80\n",
-    "exit_code":0,
     "wall_duration_ms":0,
     "note":"process is still running",
     "command":"npm run dev",
