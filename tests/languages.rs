@@ -126,7 +126,8 @@ async fn odd_arguments(setup: Setup, tool: &str) {
         status = Some(request.send().await.unwrap().status().as_u16());
     })
     .await;
-    assert_eq!(status, Some(400));
+    // The model reads that the arguments are too deep.
+    assert_eq!(status, Some(200));
     let plugin = definition(&setup, tool).plugin;
     assert!(
         guests(&lines, &plugin).is_empty(),

@@ -247,7 +247,8 @@ fn mcp(tool: &Definition) -> McpTool<'_> {
     McpTool {
         name: &tool.name,
         description: &tool.description,
-        input_schema: portable::arguments(&tool.input_schema),
+        // The clients of MCP know the provider, and the suite of MCP wants alternatives passed on.
+        input_schema: portable::plain(&tool.input_schema),
         annotations: McpAnnotations {
             read_only_hint: tool.hints.read_only,
             destructive_hint: !tool.hints.non_destructive,

@@ -115,8 +115,8 @@ fn is_portable(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len()) && name.bytes().all(is_usual)
 }
 
-/// Returns a schema in which every schema is an object, and every list has `items`.
-fn plain(schema: &Value) -> Value {
+/// Returns a schema in which every schema is an object, and every list has `items`, as the SDKs of MCP take it.
+pub(super) fn plain(schema: &Value) -> Value {
     let members = match schema {
         Value::Bool(true) => return json!({}),
         Value::Bool(false) => return json!({ "not": {} }),

@@ -178,8 +178,10 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Parsed, Problem> {
     let workspace = call.workspace.as_deref().map(str::parse).transpose()?;
     let arguments = match Arguments::parse(call.arguments.map_or("{}", RawValue::get)) {
         Ok(arguments) => arguments,
-        Err(error @ InvalidArguments::TooLarge(_)) => return Err(error.into()),
-        // A model wrote the arguments, so the model reads what is wrong with them.
+        Err(error @ (InvalidArguments::TooLarge(_) | InvalidArguments::NotAnObject(_))) => {
+            return Err(error.into());
+        }
+        // A model wrote the text of the object, so the model reads what is wrong with it.
         Err(error) => {
             let error = ToolError::new(ErrorKind::InvalidArguments, error.to_string());
             return Ok(Parsed::Refused(Outcome::new(
