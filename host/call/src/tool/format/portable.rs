@@ -90,9 +90,9 @@ pub(super) fn reply(schema: &Value) -> Option<Value> {
 
 /// Returns why a tool cannot be offered in a format, if it cannot.
 pub(super) fn misfit(format: Format, tool: &Definition) -> Option<String> {
-    let schema = arguments(&tool.input_schema);
     match format {
         Format::Anthropic | Format::Bedrock => {
+            let schema = arguments(&tool.input_schema);
             let names = schema.get("properties")?.as_object()?.keys();
             let odd = names.into_iter().find(|name| !is_portable(name))?;
             Some(format!(
@@ -100,6 +100,7 @@ pub(super) fn misfit(format: Format, tool: &Definition) -> Option<String> {
             ))
         }
         Format::Gemini => {
+            let schema = arguments(&tool.input_schema);
             let must_nest = contains_itself(&schema, &schema, &mut Vec::new());
             must_nest.then(|| {
                 "a required argument of its schema contains itself, which is refused there: make it optional"
