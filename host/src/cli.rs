@@ -106,9 +106,16 @@ struct Common {
 impl Common {
     /// Checks that the workspace is a directory for work, without the files of tokens and keys that the configuration names.
     fn check_workspace(&self) -> anyhow::Result<()> {
-        self.base.check_workspace(self.configuration_file())?;
-        let files = self.configuration.iter().flat_map(Config::key_files);
-        self.check_files(files)
+        self.refuse(self.unsuitable()?)
+    }
+
+    /// Returns the reason why the workspace is no directory for work; `None` if it is one.
+    fn unsuitable(&self) -> anyhow::Result<Option<String>> {
+        let keys = self.configuration.iter().flat_map(Config::key_files);
+        match self.base.unsuitable(self.configuration_file())? {
+            None => self.relied_upon(keys),
+            reason => Ok(reason),
+        }
     }
 
     /// Returns the configuration file, if there is one.

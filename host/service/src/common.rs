@@ -107,10 +107,7 @@ impl Common {
     ///
     /// If it is no such directory, unless the operator wants it anyway.
     pub fn check_workspace(&self, configuration: Option<&Path>) -> anyhow::Result<()> {
-        match self.unsuitable(configuration)? {
-            Some(reason) if !self.workspace_anyway => bail!("{reason}; {CHOOSE}"),
-            _ => Ok(()),
-        }
+        self.refuse(self.unsuitable(configuration)?)
     }
 
     /// Checks that none of these files is in the workspace: tokens, keys, the audit trail, the program of the approval hook. A command
@@ -120,7 +117,16 @@ impl Common {
     ///
     /// If one of them is there, unless the operator wants it anyway.
     pub fn check_files(&self, files: impl IntoIterator<Item = PathBuf>) -> anyhow::Result<()> {
-        match self.relied_upon(files)? {
+        self.refuse(self.relied_upon(files)?)
+    }
+
+    /// Refuses the workspace for a reason, unless the operator wants it anyway.
+    ///
+    /// # Errors
+    ///
+    /// If there is a reason.
+    pub fn refuse(&self, reason: Option<String>) -> anyhow::Result<()> {
+        match reason {
             Some(reason) if !self.workspace_anyway => bail!("{reason}; {CHOOSE}"),
             _ => Ok(()),
         }

@@ -102,12 +102,7 @@ pub(super) async fn run(
     if let Some(store) = common.configuration.as_ref().and_then(Config::store) {
         checks.push(database::check(store).await);
     }
-    let keys = common.configuration.iter().flat_map(Config::key_files);
-    let unsuitable = match common.unsuitable(common.configuration_file()) {
-        Ok(None) => common.relied_upon(keys),
-        found => found,
-    };
-    let unsuitable = unsuitable.ok().flatten();
+    let unsuitable = common.unsuitable().ok().flatten();
     let workspace = machine::workspace(workspace, unsuitable, common.workspace_anyway);
     let usable = workspace.status != Status::Failed;
     checks.push(workspace);
