@@ -65,41 +65,13 @@ async fn different(setup: &Setup) -> Vec<String> {
                 Some(rest) => rest.split_once('\n').unwrap(),
                 None => ("", row),
             };
-            // Commands see the name of their directory.
-            let [ours, theirs] =
-                ["ours", "theirs"].map(|kind| place.with_file_name(kind).join(number.to_string()));
             // On a busy machine, signals and short waits can come in another order. A difference that stays is one.
             let mut tries = 0;
             let (found, expected) = loop {
                 tries += 1;
-                for copy in [&ours, &theirs] {
-                    std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
-                    // Copying the repository takes longest.
-                    let from = if command.contains("git") { place } else { bare };
-                    let copied = Command::new("cp").arg("-a").args([from, copy]).status();
-                    assert!(copied.unwrap().success());
-                }
-                let (command, copy, variables) =
-                    (command.to_owned(), theirs.clone(), environment.clone());
-                let variables: Vec<(String, String)> = variables
-                    .into_iter()
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect();
-                let plain = {
-                    let command = command.clone();
-                    tokio::task::spawn_blocking(move || plain(&command, &copy, &variables))
-                };
-                let expected = plain.await.unwrap();
-                let arguments = json!({ "command": command, "workdir": ours, "timeout": "5m" });
-                let reply = setup.call("execute", arguments).await;
-                let found = Outcome {
-                    code: reply["exit_code"].as_i64(),
-                    output: shown(reply["output"].as_str().unwrap_or_default(), &ours),
-                    files: files(&ours),
-                };
-                for copy in [&ours, &theirs] {
-                    std::fs::remove_dir_all(copy).unwrap();
-                }
+                // Copying the repository takes longest.
+                let from = if command.contains("git") { place } else { bare };
+                let (found, expected) = both(setup, command, from, number, environment).await;
                 if found == expected || tries == 3 {
                     break (found, expected);
                 }
@@ -117,6 +89,40 @@ async fn different(setup: &Setup) -> Vec<String> {
         .buffer_unordered(AT_ONCE)
         .filter_map(async |report| report);
     reports.collect().await
+}
+
+/// Runs a command by `execute` and in a plain shell, each in a copy of a directory.
+async fn both(
+    setup: &Setup,
+    command: &str,
+    from: &Path,
+    number: usize,
+    environment: &[(&str, &str)],
+) -> (Outcome, Outcome) {
+    // Commands see the name of their directory.
+    let [ours, theirs] =
+        ["ours", "theirs"].map(|kind| from.with_file_name(kind).join(number.to_string()));
+    for copy in [&ours, &theirs] {
+        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        let copied = Command::new("cp").arg("-a").args([from, copy]).status();
+        assert!(copied.unwrap().success());
+    }
+    let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let variables: Vec<(String, String)> = environment.iter().map(owned).collect();
+    let (text, copy) = (command.to_owned(), theirs.clone());
+    let plain = tokio::task::spawn_blocking(move || plain(&text, &copy, &variables));
+    let expected = plain.await.unwrap();
+    let arguments = json!({ "command": command, "workdir": ours, "timeout": "5m" });
+    let reply = setup.call("execute", arguments).await;
+    let found = Outcome {
+        code: reply["exit_code"].as_i64(),
+        output: shown(reply["output"].as_str().unwrap_or_default(), &ours),
+        files: files(&ours),
+    };
+    for copy in [&ours, &theirs] {
+        std::fs::remove_dir_all(copy).unwrap();
+    }
+    (found, expected)
 }
 
 /// Runs a command in a plain shell, with the variables that commands get.
