@@ -328,6 +328,10 @@ async fn without_an_id_every_request_runs() {
         addresses.push(location);
     }
     assert_ne!(addresses[0], addresses[1]);
+    // Nothing of a mistake of the model is kept, so that it has no address.
+    let request = server.request(Method::POST, "/v1/chats/a/calls");
+    let (status, location, _) = send(request.json(&json!({ "tool": "nope" })), "location").await;
+    assert_eq!((status, location), (200, None));
     assert_eq!(setup.file("counter").await, "x\nx\n");
 }
 

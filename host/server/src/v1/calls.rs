@@ -18,7 +18,7 @@ use utoipa_axum::routes;
 use super::paths::{CallPath, ChatPath};
 use crate::visibility::Visibility as _;
 pub use listed::{ListedCall, ListedState};
-use request::CallRequest;
+use request::{Answer, CallRequest};
 use toolhost_call::call::{Actor, CallStatus, Cancelled, Outcome, Refused};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
@@ -112,8 +112,8 @@ async fn put(
     let call = request::read(request, &chat, &id).await?;
     let _caller = place.caller(&chat, &id)?;
     // Dropped if the client goes away; the call goes on, and a repeat of the request attaches to it.
-    let outcome = call.run(&host, &principal).await?;
-    Ok(outcome_response(&outcome))
+    let answer = call.run(&host, &principal).await?;
+    Ok(outcome_response(answer.outcome()))
 }
 
 /// Calls a tool without an id
@@ -147,10 +147,18 @@ async fn post(
     let id = CallId::random();
     let call = request::read(request, &chat, &id).await?;
     let mut nameless = CancelOnDrop::new(&host, &chat, &id, principal.actor());
-    let outcome = call.run(&host, &principal).await;
+    let answer = call.run(&host, &principal).await;
     nameless.call = None;
-    let location = format!("/v1/chats/{chat}/calls/{id}");
-    Ok(([(LOCATION, location)], outcome_response(outcome?.as_ref())).into_response())
+    let answer = answer?;
+    let response = outcome_response(answer.outcome());
+    Ok(match answer {
+        Answer::Kept(_) => {
+            let location = format!("/v1/chats/{chat}/calls/{id}");
+            ([(LOCATION, location)], response).into_response()
+        }
+        // Nothing is at its address.
+        Answer::Refused(_) => response,
+    })
 }
 
 /// Returns the state of a call

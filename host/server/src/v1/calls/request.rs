@@ -140,6 +140,24 @@ enum Parsed {
     Refused(Outcome),
 }
 
+/// What the client of a call gets.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// The outcome of a call that the host knows from now on.
+    Kept(Arc<Outcome>),
+    /// What the model reads of a call that ran nothing. Nothing of the call is kept.
+    Refused(Outcome),
+}
+
+impl Answer {
+    pub(super) fn outcome(&self) -> &Outcome {
+        match self {
+            Self::Kept(outcome) => outcome,
+            Self::Refused(outcome) => outcome,
+        }
+    }
+}
+
 /// Reads a call that gets this id.
 pub(super) async fn read(
     request: HttpRequest,
@@ -202,14 +220,10 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Parsed, Problem> {
 impl Read {
     /// Runs the call, or returns its outcome if it ran before. A call of a tool that the principal may not use ends like that of a tool that
     /// does not exist: no client can tell the two apart. The outcome of a call that ran nothing for the model's mistake is not kept.
-    pub(super) async fn run(
-        self,
-        host: &Host,
-        principal: &Principal,
-    ) -> Result<Arc<Outcome>, Problem> {
+    pub(super) async fn run(self, host: &Host, principal: &Principal) -> Result<Answer, Problem> {
         let request = match self.call {
             Parsed::Call(request) => request,
-            Parsed::Refused(outcome) => return Ok(outcome.into()),
+            Parsed::Refused(outcome) => return Ok(Answer::Refused(outcome)),
         };
         let (id, tool) = (request.id.clone(), request.tool.clone());
         let called = match principal.may_use(&tool) {
@@ -226,9 +240,9 @@ impl Read {
             Err(CallError::UnknownTool { .. }) => {
                 let text = unknown::tool(host, principal, &tool);
                 let error = ToolError::new(ErrorKind::UnknownTool, text);
-                Ok(Outcome::new(id, tool, Err(error)).into())
+                Ok(Answer::Refused(Outcome::new(id, tool, Err(error))))
             }
-            called => Ok(called?),
+            called => Ok(Answer::Kept(called?)),
         }
     }
 }
