@@ -168,8 +168,22 @@ pub(crate) fn of_another_command(processes: &[Info]) -> String {
 }
 
 /// The output is no text.
-pub(crate) const BINARY: &str =
-    "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.";
+pub(crate) fn binary(id: &str) -> String {
+    if ends_with_call() {
+        return "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.".to_owned();
+    }
+    format!(
+        "The output is binary and not shown. To look at it, pipe it through xxd or strings, or use process_output with process_id \
+         \"{id}\" and base64=true."
+    )
+}
+
+/// A stretch of the output is no text.
+pub(crate) fn binary_from(since: u64) -> String {
+    format!(
+        "The output is binary and not shown. To read its bytes, use since={since} and base64=true."
+    )
+}
 
 /// The output has characters that nobody sees.
 pub(crate) fn escaped(count: u64) -> String {

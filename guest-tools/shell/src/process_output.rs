@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{
-    Error, Host, Process, Processes, Snapshot, State, WaitOptions, Wake,
+    Chunk, Error, Host, Process, Processes, Snapshot, State, WaitOptions, Wake,
 };
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
@@ -59,6 +60,9 @@ pub(crate) struct Arguments {
     /// "listening on|error". The reply then has match_end, the byte offset right after the match. Classes are of ASCII: write
     /// "✓|✔" instead of "[✓✔]".
     until: Option<String>,
+    /// Reply with the bytes themselves, as base64 in place of output: since (default 0) and max_bytes say which. For output that is no
+    /// text.
+    base64: Option<bool>,
 }
 
 impl Tool for ProcessOutput {
@@ -97,6 +101,7 @@ struct Request<'a> {
     since: Option<u64>,
     max_bytes: u32,
     until: Option<&'a str>,
+    base64: bool,
 }
 
 /// Runs one call.
@@ -124,13 +129,15 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             "max_bytes must be between {MIN_MAX_BYTES} and {MAX_MAX_BYTES}"
         ))
     })?;
+    let base64 = arguments.base64.unwrap_or_default();
     let request = Request {
         id,
         timeout: wait_timeout(timeout.as_ref())?,
-        since: arguments.since,
+        since: arguments.since.or(base64.then_some(0)),
         max_bytes,
         // Models fill in what they do not need.
         until: arguments.until.as_deref().filter(|until| !until.is_empty()),
+        base64,
     };
     match report(processes, &request) {
         Ok(report) => Ok(report),
@@ -209,13 +216,15 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
             let cap = usize::try_from(request.max_bytes).unwrap_or(CAP);
             report.with_output(process.as_ref(), &snapshot, cap, &mut notes)
         }
-        Some(since) => with_page(
-            report,
-            process.as_ref(),
-            &snapshot,
-            (since, request.max_bytes),
-            &mut notes,
-        )?,
+        Some(since) => {
+            let page = Page {
+                chunk: process.read(since, request.max_bytes)?,
+                since,
+                max_bytes: request.max_bytes,
+                base64: request.base64,
+            };
+            page.shown_by(report, &snapshot, &mut notes)
+        }
     };
     report.explain(&mut notes);
     if wake == Some(Wake::TimedOut)
@@ -240,46 +249,61 @@ fn unfinished(process: &dyn Process, since: u64) -> Result<u64, Error> {
     })
 }
 
-/// Adds the output from a cursor on.
-fn with_page(
-    mut report: Report,
-    process: &dyn Process,
-    snapshot: &Snapshot,
-    (since, max_bytes): (u64, u32),
-    notes: &mut Notes,
-) -> Result<Report, Error> {
-    let chunk = process.read(since, max_bytes)?;
-    let max = usize::try_from(max_bytes).unwrap_or(CAP);
-    let mut shown = toolhost_view::page(&chunk.data, !chunk.end, max);
-    let mut data = chunk.data.as_slice();
-    // What is no UTF-8 takes more bytes as text than it had.
-    while shown.text.len() > max {
-        let fits = data.len() * max / shown.text.len();
-        data = data.get(..fits.min(data.len() - 1)).unwrap_or_default();
-        shown = toolhost_view::page(data, true, data.len());
+/// The output from a cursor on.
+struct Page {
+    chunk: Chunk,
+    since: u64,
+    max_bytes: u32,
+    base64: bool,
+}
+
+impl Page {
+    /// Adds it to a report.
+    fn shown_by(self, mut report: Report, snapshot: &Snapshot, notes: &mut Notes) -> Report {
+        let chunk = &self.chunk;
+        let max = usize::try_from(self.max_bytes).unwrap_or(CAP);
+        let used = if self.base64 {
+            report.base64 = Some(BASE64_STANDARD.encode(&chunk.data));
+            chunk.data.len()
+        } else {
+            self.text(&mut report, max, notes)
+        };
+        let cursor = chunk.offset + used as u64;
+        report.cursor = Some(cursor);
+        report.gap_bytes = (chunk.offset.checked_sub(self.since)).filter(|gap| *gap > 0);
+        if chunk.offset < self.since {
+            notes.add(Rank::Output, notes::beyond(chunk.total));
+        }
+        // What a running process writes meanwhile is found by the next call. So is a character that has only begun.
+        let rest = chunk.data.get(used..).unwrap_or_default();
+        let unfinished = chunk.data.len() < max && toolhost_view::incomplete(rest) == rest.len();
+        if !unfinished && cursor < snapshot.total.min(chunk.total) {
+            notes.add(Rank::Output, notes::more_output(cursor));
+        }
+        report
     }
-    let cursor = chunk.offset + shown.used as u64;
-    if shown.is_binary {
-        notes.add(Rank::Output, notes::BINARY);
-        report.binary = Some(Binary::stretch(shown.used));
+
+    /// Adds the text, of at most so many bytes, and returns how many bytes it stands for.
+    fn text(&self, report: &mut Report, max: usize, notes: &mut Notes) -> usize {
+        let mut data = self.chunk.data.as_slice();
+        let mut shown = toolhost_view::page(data, !self.chunk.end, max);
+        // What is no UTF-8 takes more bytes as text than it had.
+        while shown.text.len() > max {
+            let fits = data.len() * max / shown.text.len();
+            data = data.get(..fits.min(data.len() - 1)).unwrap_or_default();
+            shown = toolhost_view::page(data, true, data.len());
+        }
+        if shown.is_binary {
+            notes.add(Rank::Output, notes::binary_from(self.chunk.offset));
+            report.binary = Some(Binary::stretch(shown.used));
+        }
+        if shown.escaped > 0 {
+            notes.add(Rank::Output, notes::escaped(shown.escaped));
+        }
+        report.output = shown.text;
+        report.encoding_errors = Some(shown.encoding_errors).filter(|count| *count > 0);
+        shown.used
     }
-    if shown.escaped > 0 {
-        notes.add(Rank::Output, notes::escaped(shown.escaped));
-    }
-    report.output = shown.text;
-    report.encoding_errors = Some(shown.encoding_errors).filter(|count| *count > 0);
-    report.cursor = Some(cursor);
-    report.gap_bytes = chunk.offset.checked_sub(since).filter(|gap| *gap > 0);
-    if chunk.offset < since {
-        notes.add(Rank::Output, notes::beyond(chunk.total));
-    }
-    // What a running process writes meanwhile is found by the next call. So is a character that has only begun.
-    let rest = chunk.data.get(shown.used..).unwrap_or_default();
-    let unfinished = chunk.data.len() < max && toolhost_view::incomplete(rest) == rest.len();
-    if !unfinished && cursor < snapshot.total.min(chunk.total) {
-        notes.add(Rank::Output, notes::more_output(cursor));
-    }
-    Ok(report)
 }
 
 #[cfg(test)]

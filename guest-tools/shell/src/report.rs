@@ -29,6 +29,9 @@ pub(crate) struct Report {
     /// What the output leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
+    /// Instead of the output: the bytes in base64, as asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) base64: Option<String>,
     /// Instead of the output, if that is no text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) binary: Option<Binary>,
@@ -201,7 +204,7 @@ impl Report {
             truncation,
         } = toolhost_view::render(windows, cap);
         if is_binary {
-            notes.add(Rank::Output, notes::BINARY);
+            notes.add(Rank::Output, notes::binary(&id));
             self.binary = Some(Binary::of(process, snapshot));
         }
         if escaped > 0 {

@@ -40,8 +40,8 @@ pub struct Windows<'a> {
 pub struct View {
     /// The text; empty if the output is binary.
     pub text: String,
-    /// Whether the output is no text: it has NUL bytes, or more than a third of it (and more than a few
-    /// bytes) is no UTF-8.
+    /// Whether the output is no text: more than a third of its bytes, and more than sixteen, are no UTF-8 or control characters
+    /// that texts do not have.
     pub is_binary: bool,
     /// How many stretches of bytes were no UTF-8 and became U+FFFD, as far as they were seen.
     pub encoding_errors: u64,

@@ -127,9 +127,23 @@ fn lines_that_fit_when_they_are_clipped_are_all_there_once() {
     }
 }
 
+/// What `find -print0` prints, and a log with one stray byte.
+#[test]
+fn nul_does_not_hide_the_text_around_it() {
+    let shown = view(b"./a file\0./b\0");
+    assert_eq!(shown.text, "./a file<U+0000>./b<U+0000>");
+    assert_eq!((shown.is_binary, shown.escaped), (false, 2));
+
+    let log = (1..=20_000).map(|line| format!("{line}\n"));
+    let log = log.chain(["ERR\0\n".to_owned()]).collect::<String>();
+    let View { text, escaped, .. } = view(log.as_bytes());
+    assert!(text.starts_with("1\n2\n") && text.ends_with("20000\nERR<U+0000>\n"));
+    assert_eq!(escaped, 1);
+}
+
 #[test]
 fn binary_output_has_no_text() {
-    let mut output = b"GIF89a\0".repeat(10_000);
+    let mut output = b"GIF89a\0\x01\xFF\xFE".repeat(10_000);
     let binary = view(&output);
     assert!(binary.is_binary && binary.text.is_empty() && binary.truncation.is_none());
     output.truncate(100);

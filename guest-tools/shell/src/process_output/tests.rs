@@ -319,20 +319,70 @@ fn replies_with_no_more_than_is_asked_for() {
     }
 }
 
+/// The beginning of a program, ten bytes again and again.
+const PROGRAM: &[u8] = b"\x7FELF\x02\x01\x01\0\0\0";
+
 #[test]
 fn a_stretch_may_be_no_text() {
-    let process = FakeProcess::new("p").prints(b"text\n\0\x01").exits(0);
-    assert_snapshot!(reply(process, r#"{"process_id": "p", "since": 2}"#), @r#"
+    let process = FakeProcess::new("p")
+        .prints([b"text\n", &PROGRAM.repeat(4)[..]].concat())
+        .exits(0);
+    assert_snapshot!(reply(process, r#"{"process_id": "p", "since": 5}"#), @r#"
     {"success":true,
     "exit_code":0,
     "wall_duration_ms":0,
-    "binary":{"bytes":5},
-    "note":"The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.",
+    "binary":{"bytes":40},
+    "note":"The output is binary and not shown. To read its bytes, use since=5 and base64=true.",
     "command":"npm run dev",
     "running":false,
     "status":"exited",
     "cause":"itself",
-    "cursor":7}
+    "cursor":45}
+    "#);
+}
+
+/// As far as one reply goes, and on from its cursor.
+#[test]
+fn bytes_can_be_read_as_they_are() {
+    let process = || FakeProcess::new("p").prints(PROGRAM.repeat(100)).exits(0);
+    let first = reply(
+        process(),
+        r#"{"process_id": "p", "base64": true, "max_bytes": 990}"#,
+    );
+    assert!(
+        first.contains(r#""cursor":990"#) && first.contains("since=990"),
+        "{first}"
+    );
+    assert_snapshot!(
+            reply(process(), r#"{"process_id": "p", "base64": true, "since": 990}"#),
+    @r#"
+        {"success":true,
+        "exit_code":0,
+        "wall_duration_ms":0,
+        "base64":"f0VMRgIBAQAAAA==",
+        "command":"npm run dev",
+        "running":false,
+        "status":"exited",
+        "cause":"itself",
+        "cursor":1000}
+        "#
+        );
+}
+
+#[test]
+fn a_nul_hides_nothing() {
+    let process = FakeProcess::new("p").prints(b"./a\0./b\0").exits(0);
+    assert_snapshot!(reply(process, r#"{"process_id": "p"}"#), @r#"
+    {"success":true,
+    "output":"./a<U+0000>./b<U+0000>",
+    "exit_code":0,
+    "wall_duration_ms":0,
+    "note":"2 characters without ink are shown by number, such as <U+200B>; edit_files takes that for the character.",
+    "command":"npm run dev",
+    "running":false,
+    "status":"exited",
+    "cause":"itself",
+    "cursor":8}
     "#);
 }
 

@@ -361,23 +361,25 @@ fn says_how_to_read_what_is_omitted() {
 
 #[test]
 fn replies_with_the_hash_of_what_is_no_text() {
-    let processes = one(FakeProcess::new("p1").prints(b"\0\x01\x02").exits(0));
+    let processes = one(FakeProcess::new("p1")
+        .prints(b"\x7FELF\x02\x01\x01\0\0\0".repeat(4))
+        .exits(0));
     assert_snapshot!(reply(&processes, r#"{"command": "head -c 3 a.out"}"#), @r#"
     {
       "success": true,
       "exit_code": 0,
       "wall_duration_ms": 0,
       "binary": {
-        "bytes": 3,
-        "sha256": "ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc"
+        "bytes": 40,
+        "sha256": "d1f61c4f209a2ae7d90098541ee616ee999fa85c9fd043c5e3f531d61fd2dad0"
       },
-      "note": "The output is binary and not shown. To look at it, pipe it through xxd, base64 or strings.",
+      "note": "The output is binary and not shown. To look at it, pipe it through xxd or strings, or use process_output with process_id \"p1\" and base64=true.",
       "command": "head -c 3 a.out",
       "running": false,
       "backgrounded": false,
       "status": "exited",
       "cause": "itself",
-      "cursor": 3
+      "cursor": 40
     }
     "#);
 }
