@@ -67,6 +67,7 @@ class Tools(unittest.TestCase):
             maybe: Optional[int] = None,
             order: Order = Order.UP,
             nothing: dict = {},
+            kinds: set[Order] = {Order.UP},
             anything: Any = None,
             *,
             flag: bool = True,
@@ -98,6 +99,7 @@ class Tools(unittest.TestCase):
         self.assertEqual(fields["counts"], {"type": "object", "additionalProperties": {"type": "integer"}})
         self.assertEqual(fields["either"], {"anyOf": [{"type": "integer"}, {"type": "string"}], "default": 1})
         self.assertEqual(fields["maybe"], {"type": "integer"})
+        self.assertEqual(fields["kinds"]["default"], ["up"])
         self.assertEqual(fields["order"], {"type": "string", "enum": ["up", "down"], "default": "up"})
         self.assertEqual(fields["anything"], {})
         self.assertEqual(made.input_schema["required"], ["text", "number", "way", "edits", "point", "pair", "tags"])

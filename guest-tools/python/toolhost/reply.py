@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 
-from . import values
+from . import schema
 from .errors import Failed
 
 
@@ -66,7 +66,7 @@ class Reply:
 def to_json(value) -> str:
     """Returns the JSON text of a value. Raises `Failed` if JSON cannot hold it."""
     try:
-        return json.dumps(values.write(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        return json.dumps(schema.as_json(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
         raise Failed(f"the reply cannot be written as JSON: {error}") from error
 

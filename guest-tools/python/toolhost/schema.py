@@ -118,7 +118,7 @@ def properties(hints: dict, texts: dict, defaults: dict, required: list[str], wi
         if name in texts:
             field = {**field, "description": texts[name]}
         if defaults.get(name) is not None:
-            field = {**field, "default": plain(defaults[name])}
+            field = {**field, "default": as_json(defaults[name])}
         elif name in defaults:
             # An argument that is None unless it is given need not be sent as null.
             field = without_null(field)
@@ -141,11 +141,17 @@ def without_null(schema: dict) -> dict:
     return schema
 
 
-def plain(value):
-    """Returns a default as JSON has it."""
+def as_json(value):
+    """Returns a value as `json.dumps` takes it: dataclasses become dicts, sets become lists, enums their values."""
     if isinstance(value, enum.Enum):
-        return value.value
-    return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+        return as_json(value.value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: as_json(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {key: as_json(one) for key, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted((as_json(one) for one in value), key=str)
+    return [as_json(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def described(schema: dict, text: str) -> dict:

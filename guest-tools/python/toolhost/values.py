@@ -1,6 +1,5 @@
 """Values of Python from JSON, and back."""
 
-import dataclasses
 import enum
 import types
 import typing
@@ -44,21 +43,6 @@ def sequence(value: list, kind, arguments: tuple):
         return tuple(read(item, hint) for item, hint in zip(value, arguments))
     items = [read(item, arguments[0]) for item in value] if arguments else value
     return kind(items) if kind in (tuple, set, frozenset) else items
-
-
-def write(value):
-    """Returns a value as `json.dumps` takes it: dataclasses become dicts, sets become lists, enums their values."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: write(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, enum.Enum):
-        return write(value.value)
-    if isinstance(value, dict):
-        return {key: write(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [write(item) for item in value]
-    if isinstance(value, (set, frozenset)):
-        return sorted((write(item) for item in value), key=str)
-    return value
 
 
 def well_formed(text: str) -> str:
