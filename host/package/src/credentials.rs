@@ -54,6 +54,8 @@ struct File {
 #[derive(Deserialize)]
 struct Entry {
     auth: Option<String>,
+    username: Option<String>,
+    password: Option<String>,
 }
 
 impl Credentials {
@@ -82,11 +84,22 @@ impl Credentials {
             .map_err(|error| wrong(format!("it is not valid in line {}", error.line())))?;
         let names = [registry.to_owned(), format!("https://{registry}")];
         let entry = names.iter().find_map(|name| file.auths.get(name));
-        if let Some(auth) = entry.and_then(|entry| entry.auth.as_deref()) {
+        let is_given = |text: &&str| !text.is_empty();
+        let field = |field: fn(&Entry) -> Option<&str>| entry.and_then(field).filter(is_given);
+        if let Some(auth) = field(|entry| entry.auth.as_deref()) {
             let invalid = || wrong(format!("its credentials for {registry} are not valid"));
             let decoded = STANDARD.decode(auth).map_err(|_| invalid())?;
             let decoded = String::from_utf8(decoded).map_err(|_| invalid())?;
             let (name, password) = decoded.split_once(':').ok_or_else(invalid)?;
+            return Ok(Self::new(name, password));
+        }
+        // Docker reads these as well, as people write them by hand.
+        if let Some(name) = field(|entry| entry.username.as_deref()) {
+            let password = field(|entry| entry.password.as_deref()).ok_or_else(|| {
+                wrong(format!(
+                    "its entry of {registry} has a username and no password"
+                ))
+            })?;
             return Ok(Self::new(name, password));
         }
         let helper = file.helpers.get(registry);
@@ -127,6 +140,18 @@ mod tests {
         let read = Credentials::of_docker(&path, "ghcr.io");
         read.map(|credentials| credentials.0)
             .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_name_and_a_password_that_a_person_wrote_are_used() {
+        let text = r#"{"auths": {"ghcr.io": {"auth": "", "username": "ada", "password": "p:w"}}}"#;
+        assert_eq!(read(text), Ok(Some(("ada".to_owned(), "p:w".to_owned()))));
+        let half = r#"{"auths": {"ghcr.io": {"username": "ada"}}}"#;
+        assert!(
+            read(half)
+                .unwrap_err()
+                .ends_with("a username and no password")
+        );
     }
 
     #[test]
