@@ -31,7 +31,6 @@ mod cluster;
 mod error;
 mod grants;
 mod limits;
-mod named_files;
 mod packages;
 mod plugins;
 mod private;
@@ -51,23 +50,22 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use toml::de::{DeTable, ValueDeserializer};
 
-use named_files::named_files;
 use plugins::Plugins;
 use problems::{Lines, Positions, below};
 use section::Section;
-use toolhost_core::{PluginSet, SCRIPT};
+use toolhost_core::{PluginSet, SCRIPT, named_files};
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
 pub use cluster::Cluster;
 pub use error::ConfigError;
-pub use named_files::name_of;
 pub use packages::Package;
 pub use plugins::Added;
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use store::Store;
 pub use tokens::{InvalidTokenName, NamedToken, TokenSource, check_token_name};
+pub use toolhost_core::name_of;
 pub use watch::follow;
 pub use workspaces::Workspaces;
 

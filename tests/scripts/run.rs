@@ -1,7 +1,6 @@
 //! The abilities of a script.
 
 use super::*;
-use toolhost_core::plugin::Plugin;
 
 #[tokio::test]
 async fn a_script_calls_tools_and_returns_its_answer() {
@@ -117,26 +116,21 @@ async fn a_library_makes_tools_of_scripts() {
 }
 
 #[tokio::test]
-async fn a_library_that_is_wrong_does_not_load() {
-    let setup = with_scripts().await;
-    let library = json!({ "bad": "return 1" }).to_string();
-    let options = Options {
-        settings: Settings {
-            settings: [("library".to_owned(), library)].into(),
-            ..Settings::default()
-        },
-        grants: Grants::default().with_calls(["*"]),
-        ..Options::new("script")
-    };
-    let engine = toolhost_core::plugin::Engine::new(None).unwrap();
-    drop(setup);
-    let error = Plugin::load(&engine, SCRIPT, options).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("the script bad of the library must begin with a comment"),
-        "{error}"
-    );
+async fn a_wrong_script_of_a_library_is_left_out_alone() {
+    let setup = with_library(&json!({
+        "bad": "return 1",
+        "broken": "/** A. */ return (",
+        "unreadable": { "problem": "it is too long" },
+        "run_script": "/** Another. */ return 1",
+        "good": "/** Returns two. */ return 2",
+    }))
+    .await;
+    assert_eq!(setup.call("good", json!({})).await["result"], 2);
+    assert_eq!(result(&setup.host, "return 1").await, 1);
+    let scripts = setup.host.plugins().into_iter();
+    let tools = scripts.filter(|plugin| plugin.name == "script");
+    let tools: Vec<_> = tools.flat_map(|plugin| plugin.tools).collect();
+    assert_eq!(tools, ["run_script", "good"]);
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@
 
 use serde_json::{Map, Value};
 use toolhost_sdk::__private::{Entry, call_tool, list_tools, wit};
-use toolhost_sdk::{Call, Schema, ToolError};
+use toolhost_sdk::{Call, Schema, ToolError, log};
 
 use crate::library;
 use crate::report::Report;
@@ -24,8 +24,16 @@ impl wit::Guest for Plugin {
     fn list_tools() -> Result<Vec<wit::Tool>, String> {
         let mut tools = list_tools(TOOLS)?;
         let output_schema = Schema::of_reply::<Report>().value().to_string();
-        for (name, code) in library::scripts()? {
-            let entry = library::checked(&name, &code)?;
+        for (name, script) in library::scripts()? {
+            let entry = match library::checked(&name, &script) {
+                Ok(entry) => entry,
+                Err(problem) => {
+                    log::warn(&format!(
+                        "the script {name} of the library is left out: {problem}"
+                    ));
+                    continue;
+                }
+            };
             let hints = match entry.is_read_only {
                 true => wit::Hints::READ_ONLY,
                 false => wit::Hints::empty(),
@@ -50,16 +58,17 @@ impl wit::Guest for Plugin {
             return call_tool(TOOLS, call);
         }
         let mut library = library::scripts().map_err(wit::ToolError::Failed)?;
-        let Some(code) = library.remove(&call.tool) else {
+        let Some(script) = library.remove(&call.tool) else {
             return Err(wit::ToolError::UnknownTool(call.tool));
         };
-        let entry = library::entry(&code).map_err(wit::ToolError::Failed)?;
+        let code = script.code().map_err(wit::ToolError::Failed)?;
+        let entry = library::entry(code).map_err(wit::ToolError::Failed)?;
         let arguments: Map<String, Value> = serde_json::from_str(&call.arguments)
             .map_err(|error| wit::ToolError::InvalidArguments(error.to_string()))?;
         entry
             .check(&arguments)
             .map_err(wit::ToolError::InvalidArguments)?;
-        let reply = reply(&Call::new(call.id), &code, &Value::Object(arguments));
+        let reply = reply(&Call::new(call.id), code, &Value::Object(arguments));
         reply
             .map(Into::into)
             .map_err(|error: ToolError| error.into())

@@ -15,10 +15,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use toolhost_sdk::settings;
+use toolhost_sdk::{Tool as _, settings};
 
-use crate::strip;
+use crate::{RunScript, strip};
 
 /// A script that is a tool.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,8 +32,28 @@ pub(crate) struct Entry {
     pub(crate) is_read_only: bool,
 }
 
+/// What the library has for a name.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Script {
+    Code(String),
+    /// The host could not read the file.
+    Unreadable {
+        problem: String,
+    },
+}
+
+impl Script {
+    pub(crate) fn code(&self) -> Result<&str, String> {
+        match self {
+            Self::Code(code) => Ok(code),
+            Self::Unreadable { problem } => Err(problem.clone()),
+        }
+    }
+}
+
 /// Returns the scripts of the library, by their names.
-pub(crate) fn scripts() -> Result<BTreeMap<String, String>, String> {
+pub(crate) fn scripts() -> Result<BTreeMap<String, Script>, String> {
     match settings::get("library") {
         Some(setting) => serde_json::from_str(&setting)
             .map_err(|error| format!("the setting `library` is no library: {error}")),
@@ -40,18 +61,20 @@ pub(crate) fn scripts() -> Result<BTreeMap<String, String>, String> {
     }
 }
 
-/// Reads a script of the library, and looks whether its syntax is right.
-pub(crate) fn checked(name: &str, code: &str) -> Result<Entry, String> {
-    let entry = entry(code).and_then(|entry| match strip::strip(code) {
-        Ok(_) => Ok(entry),
-        Err(error) => {
-            let place = error
-                .place
-                .map_or_else(String::new, |place| format!(" in line {}", place.line));
-            Err(format!("is no script: {}{place}", error.message))
-        }
-    });
-    entry.map_err(|problem| format!("the script {name} of the library {problem}"))
+/// Reads a script of the library, and looks whether it can be a tool.
+pub(crate) fn checked(name: &str, script: &Script) -> Result<Entry, String> {
+    if name == RunScript::NAME || !name.starts_with(|c: char| c.is_ascii_alphabetic()) {
+        return Err(format!("its file makes no name for a tool: `{name}`"));
+    }
+    let code = script.code()?;
+    let entry = entry(code)?;
+    strip::strip(code).map_err(|error| {
+        let place = error
+            .place
+            .map_or_else(String::new, |place| format!(" in line {}", place.line));
+        format!("it is no script: {}{place}", error.message)
+    })?;
+    Ok(entry)
 }
 
 /// Reads the comment of a script.
@@ -61,7 +84,7 @@ pub(crate) fn entry(code: &str) -> Result<Entry, String> {
         .strip_prefix("/**")
         .and_then(|rest| rest.split_once("*/"));
     let (comment, _) =
-        comment.ok_or("must begin with a comment /** … */ that says what it does")?;
+        comment.ok_or("it must begin with a comment /** … */ that says what it does")?;
     let lines = comment.lines().map(|line| {
         let line = line.trim();
         line.strip_prefix('*').unwrap_or(line).trim()
@@ -81,13 +104,16 @@ pub(crate) fn entry(code: &str) -> Result<Entry, String> {
     }
     let description = description.join("\n").trim().to_owned();
     if description.is_empty() {
-        return Err("has a comment that does not say what it does".to_owned());
+        return Err("it has a comment that does not say what it does".to_owned());
     }
     let schema = match input {
         None => json!({ "type": "object", "properties": {}, "additionalProperties": false }),
         Some(text) => serde_json::from_str(&text)
-            .map_err(|error| format!("has no JSON Schema behind @input: {error}"))?,
+            .map_err(|error| format!("it has no JSON Schema behind @input: {error}"))?,
     };
+    if schema.get("type").is_some_and(|kind| kind != "object") || !schema.is_object() {
+        return Err("its JSON Schema behind @input is not one of an object".to_owned());
+    }
     Ok(Entry {
         description,
         schema,
@@ -147,6 +173,7 @@ mod tests {
 
     #[test]
     fn a_comment_describes_the_tool() {
+        let checked = |name: &str, code: &str| super::checked(name, &Script::Code(code.to_owned()));
         let count = checked("count", COUNT).expect("it is a tool");
         let least = checked("least", "/** Does nothing. */").expect("it is a tool");
         assert_eq!(count.description, "Counts lines.\n\nOf files.");
@@ -157,23 +184,32 @@ mod tests {
 
     #[test]
     fn what_is_no_tool_is_named() {
-        for (code, problem) in [
-            ("return 1", "must begin with a comment"),
-            ("/** */ return 1", "does not say what it does"),
-            ("/** A. @input {} */", ""),
-            ("/** A.\n@input {\n*/", "no JSON Schema"),
-            ("/** A. */\nreturn (", "is no script: "),
+        for (name, code, problem) in [
+            ("a", "return 1", "must begin with a comment"),
+            ("a", "/** */ return 1", "does not say what it does"),
+            ("a", "/** A. @input {} */", ""),
+            ("a", "/** A.\n@input {\n*/", "no JSON Schema"),
+            (
+                "a",
+                "/** A.\n@input {\"type\": \"array\"}\n*/",
+                "not one of an object",
+            ),
+            ("a", "/** A. */\nreturn (", "is no script: "),
+            ("run_script", "/** A. */", "no name for a tool"),
+            ("", "/** A. */", "no name for a tool"),
         ] {
-            let read = checked("a", code);
+            let read = checked(name, &Script::Code(code.to_owned()));
             match problem {
                 "" => assert!(read.is_ok(), "{code}: {read:?}"),
                 problem => assert!(
-                    read.clone()
-                        .is_err_and(|text| text.contains(problem) && text.contains("script a")),
+                    read.clone().is_err_and(|text| text.contains(problem)),
                     "{code}: {read:?}"
                 ),
             }
         }
+        let unreadable =
+            serde_json::from_value(json!({ "problem": "it is too long" })).expect("a script");
+        assert_eq!(checked("a", &unreadable), Err("it is too long".to_owned()));
     }
 
     #[test]

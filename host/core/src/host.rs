@@ -51,7 +51,7 @@ pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
 pub use plugins::{
     Component, Embedded, Latency, PluginChange, PluginError, PluginInfo, PluginSet, PluginSource,
-    PluginState,
+    PluginState, library, name_of, named_files,
 };
 use plugins::{Listed, Plugins};
 use toolhost_remote::Agents;

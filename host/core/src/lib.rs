@@ -38,7 +38,8 @@ mod host;
 pub use host::{
     Builder, CallNow, Component, EMBEDDED, Embedded, Host, Latency, Located, Offer, PluginChange,
     PluginError, PluginInfo, PluginSet, PluginSource, PluginState, ProcessNow, RUN_SCRIPT, Removal,
-    RemovedWorkspace, SCRIPT, StartError, ToolMode, WorkspaceInfo, WorkspaceState, script,
+    RemovedWorkspace, SCRIPT, StartError, ToolMode, WorkspaceInfo, WorkspaceState, library,
+    name_of, named_files, script,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};

@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 use super::{Common, configuration, print};
 use crate::config::{Config, ConfigError, Problem};
 use serde_json::json;
-use toolhost_core::PluginSet;
+use toolhost_core::{PluginSet, SCRIPT};
 
 #[derive(Debug, Args)]
 pub(super) struct Options {
@@ -96,11 +96,15 @@ pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result
         Err(error) if problems.is_empty() => return Err(error),
         Err(_) => return Ok(problems),
     };
-    let failed = host.plugins().into_iter().filter_map(|plugin| {
-        let key = format!("plugins.{}", plugin.name);
-        Some(config.problem(key, plugin.error?))
-    });
-    problems.extend(failed);
+    for plugin in host.plugins() {
+        match plugin.error {
+            Some(error) => problems.push(config.problem(format!("plugins.{}", plugin.name), error)),
+            None if plugin.name == SCRIPT => {
+                problems.extend(config.scripts_left_out(&plugin.tools));
+            }
+            None => {}
+        }
+    }
     let tools = host.tools();
     let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
     problems.extend(config.unknown_tools(&names));

@@ -245,7 +245,7 @@ impl Plugin {
         if name == SCRIPT {
             if config.has_scripts {
                 let library = self.library.as_deref().map(|path| config.resolve(path));
-                let source = scripts::source(library.as_deref(), &self.grants, &self.limits);
+                let source = scripts::source(library, &self.grants, &self.limits);
                 set.sources.push(PluginSource { enabled, ..source });
             }
             return Ok(());

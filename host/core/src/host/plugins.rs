@@ -5,6 +5,8 @@
 
 mod entry;
 mod granted;
+pub mod library;
+mod named_files;
 mod shared;
 mod source;
 mod table;
@@ -29,6 +31,7 @@ use toolhost_workspace::Workspace;
 use entry::Entry;
 pub use entry::{PluginInfo, PluginState};
 use granted::Granted;
+pub use named_files::{name_of, named_files};
 pub use source::{Component, Embedded, PluginSet, PluginSource};
 pub(super) use table::Table;
 pub(super) use table::{Listed, Route};

@@ -9,6 +9,8 @@ use tokio::io::AsyncReadExt;
 use toolhost_plugin::{Limits, LoadError, Options};
 use toolhost_state::trusted::{self, UntrustedError};
 
+use super::library;
+
 /// The setting of the plugin of scripts whose value is its library.
 const LIBRARY: &str = "library";
 
@@ -19,9 +21,9 @@ pub struct PluginSource {
     pub component: Component,
     /// Its name, and how it is loaded.
     pub options: Options,
-    /// The value of its setting `library`: content like the component, which changes while the options stay. `Err`: the reason why it
-    /// cannot be read.
-    pub library: Option<Result<String, String>>,
+    /// The directory of its library: content like the component, which changes while the options stay. The plugin finds it in its
+    /// setting `library`.
+    pub library: Option<PathBuf>,
     /// Whether its tools are offered; if not, it is not loaded either.
     pub enabled: bool,
 }
@@ -126,7 +128,7 @@ impl PluginSource {
 
     /// Reads the component, unless it is too large, and the library.
     pub(super) async fn read(&self) -> Content {
-        let library = self.library.clone().transpose();
+        let library = self.library.as_deref().map(library::read).transpose();
         let library = library.map_err(LoadError::Library)?;
         let bytes = match &self.component {
             Component::Bytes(bytes) => bytes.clone(),

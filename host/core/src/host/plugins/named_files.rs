@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 
 /// Returns the files in a directory that have one of these extensions, each with its name, in the order of the names. Hidden files are
 /// left out.
-pub(super) fn named_files(
-    directory: &Path,
-    extensions: &[&str],
-) -> io::Result<Vec<(String, PathBuf)>> {
+///
+/// # Errors
+///
+/// If the directory cannot be read.
+pub fn named_files(directory: &Path, extensions: &[&str]) -> io::Result<Vec<(String, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
