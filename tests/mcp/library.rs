@@ -105,7 +105,7 @@ async fn a_running_server_takes_each_change_that_is_right() {
     until_offered(&wire, &mut stream, &[]).await;
     says("two files in ").await;
 
-    // What is right again is offered again.
+    // A script that is right again is offered again.
     std::fs::remove_file(library.path("one.ts")).unwrap();
     std::fs::remove_file(library.path("two.ts")).unwrap();
     until_offered(&wire, &mut stream, &[one]).await;

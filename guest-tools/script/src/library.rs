@@ -32,7 +32,7 @@ pub(crate) struct Entry {
     pub(crate) is_read_only: bool,
 }
 
-/// What the library has for a name.
+/// An entry of the library, as the host hands it over.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Script {

@@ -127,7 +127,7 @@ fn lines_that_fit_when_they_are_clipped_are_all_there_once() {
     }
 }
 
-/// What `find -print0` prints, and a log with one stray byte.
+/// The output of `find -print0`, and a log with one stray byte.
 #[test]
 fn nul_does_not_hide_the_text_around_it() {
     let shown = view(b"./a file\0./b\0");
