@@ -63,7 +63,7 @@ pub use cluster::Cluster;
 pub use error::ConfigError;
 pub use named_files::name_of;
 pub use packages::Package;
-pub use plugins::Added;
+pub use plugins::{Added, read_secret};
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use store::Store;
