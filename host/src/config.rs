@@ -60,7 +60,7 @@ use toolhost_state::trusted::{self, UntrustedError, check_directory};
 pub use cluster::Cluster;
 pub use error::ConfigError;
 pub use packages::Package;
-pub use plugins::Added;
+pub use plugins::{Added, read_secret};
 pub(crate) use problems::MOST;
 pub use problems::{Position, Problem, meant, unknown};
 pub use store::Store;

@@ -204,6 +204,52 @@ fn wasm_opt_makes_a_component_smaller() {
     builds_small("smaller_count", 54 * 1024);
 }
 
+/// Through the component: its files and its network are those of each case.
+#[test]
+fn a_case_gives_files_and_answers() {
+    let author = Author::makes("given_count", &["--with", "files,http"]);
+    let title = |name: &str, url: &str, expected: Value| {
+        json!({
+            "name": name, "tool": "page_title", "arguments": { "url": url }, "text": expected,
+            "http": [{ "request": { "url": "https://example.com" }, "answer": { "body": "<title>A page</title>" } }],
+        })
+    };
+    let line = json!({ "path": "docs/a.txt" });
+    let cases = json!({ "cases": [
+        { "name": "a file", "tool": "first_line", "arguments": line, "files": { "docs/a.txt": "one\ntwo" }, "text": "one" },
+        { "name": "no file", "tool": "first_line", "arguments": line, "files": {}, "error": { "kind": "failed", "message": "no such file" } },
+        title("a page", "https://example.com/", json!("A page")),
+        title("another page", "https://example.com/b", json!("A page")),
+    ] });
+    std::fs::write(author.path("given_count/cases.json"), cases.to_string()).unwrap();
+    let (code, said) = author.run(&["plugin", "test", "given_count", "--cases"]);
+    assert_eq!(code, 1, "{said}");
+    for line in [
+        "ok      a file\n",
+        "ok      no file\n",
+        "ok      a page\n",
+        "FAILED  another page\n",
+        "http      no answer for GET https://example.com/b; there is one for GET https://example.com/\n",
+        "cases: 3 ok, 1 failed\n",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+    let secret = author.path("secret");
+    std::fs::write(&secret, "k\n").unwrap();
+    let flag = format!("key={}", secret.display());
+    let test = [
+        "plugin",
+        "test",
+        "given_count",
+        "--cases",
+        "--no-build",
+        "--secret",
+        &flag,
+    ];
+    let (code, said) = author.run(&test);
+    assert!(code == 2 && said.contains("--secret key: "), "{said}");
+}
+
 #[test]
 fn a_case_that_traps_shows_its_cause_and_the_line() {
     let author = Author::makes("trap_count", &[]);
@@ -299,7 +345,11 @@ fn names_and_folders_that_cannot_be_are_refused() {
 #[test]
 fn grants_and_settings_are_for_a_named_plugin() {
     let author = Author::new();
-    for (flag, value) in [("--grant", "files=read"), ("--setting", "a=b")] {
+    for (flag, value) in [
+        ("--grant", "files=read"),
+        ("--setting", "a=b"),
+        ("--secret", "a=b"),
+    ] {
         let (code, error) = author.run(&["call", "execute", "{}", flag, value]);
         let expected = format!("{flag} has no effect without --plugin");
         assert!(code == 2 && error.contains(&expected), "{error}");

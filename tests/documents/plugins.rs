@@ -34,13 +34,16 @@ fn of<const COUNT: usize>(language: &str) -> [Block; COUNT] {
 fn every_block_has_a_test_here() {
     let blocks = blocks(&page("plugins.md"));
     let languages: Vec<_> = blocks.iter().map(|block| &block.language).collect();
-    assert_eq!(languages, ["sh", "json", "sh", "python", "json", "ts"]);
+    assert_eq!(
+        languages,
+        ["sh", "json", "json", "sh", "python", "json", "ts"]
+    );
 }
 
 #[test]
 fn the_way_of_an_author_in_rust() {
     let [commands, run] = of("sh");
-    let [cases, _] = of("json");
+    let [cases, _, _] = of("json");
     let (made, built) = commands.text.split_once("toolhost plugin build").unwrap();
     // The last command does not end; `cli::authoring::dev` has its tests.
     let (built, dev) = built.split_once("toolhost plugin dev").unwrap();
@@ -94,10 +97,19 @@ fn a_test_in_python() {
     reader.types("venv/bin/python snippet.py");
 }
 
+#[test]
+fn a_case_gives_what_its_call_finds() {
+    let [_, case, _] = of("json");
+    let mut reader = Reader::new();
+    reader.types("toolhost plugin new titles --with files,http && cd titles");
+    reader.writes("cases.json", &case.text);
+    reader.types("toolhost plugin test . --cases");
+}
+
 /// The packages of the page are those of the template.
 #[test]
 fn the_packages_of_starlingmonkey() {
-    let [_, packages] = of("json");
+    let [_, _, packages] = of("json");
     let mut reader = Reader::new();
     reader.types("toolhost plugin new titles --lang javascript --with http && cd titles");
     let written = std::fs::read(reader.folder().join("package.json")).unwrap();

@@ -103,6 +103,7 @@ impl Bench {
             cancelled,
             events: toolhost_call::events::Events::default(),
             nested: None,
+            answers: None,
         };
         let request = Arc::new(request("chat", "t", arguments));
         async move {

@@ -93,17 +93,44 @@ test("files behave as those of the host", () => {
   assert.deepEqual([tree.text("a.txt"), tree.text("new")], ["three", undefined]);
 });
 
+test("files that fit a pattern are found", () => {
+  const names = ["a.js", "b.txt", ".hidden/c.js", "src/d.js", "src/deep/e.js", "src/deep/.f.js", "tests/g.js"];
+  const tree = new FakeFiles(Object.fromEntries(names.map((name) => [name, ""]))).fails("tests", "denied", "no");
+  withHost({ files: tree }, () => {
+    for (const [pattern, found] of Object.entries({
+      "*.js": ["a.js"],
+      "**/*.js": ["a.js", "src/d.js", "src/deep/e.js"],
+      "**": ["a.js", "b.txt", "src/d.js", "src/deep/e.js"],
+      "src/*/?.js": ["src/deep/e.js"],
+      "src/**/deep/*": ["src/deep/e.js"],
+      "/workspace/src/*.js": ["/workspace/src/d.js"],
+      ".hidden/*": [".hidden/c.js"],
+      "**/.*": ["src/deep/.f.js"],
+      "src/d.js": ["src/d.js"],
+      "*.[jt]*": [],
+    })) {
+      assert.deepEqual([...files.walk(pattern)], found, pattern);
+    }
+    assert.throws(() => [...files.walk("nowhere/*")], { reason: "not-found" });
+  });
+});
+
 test("requests get the responses of the test", async () => {
   const network = new FakeHttp().responds("https://a.example/x", { json: { k: 1 } }).fails("https://b.example/");
   await withHost({ http: network }, async () => {
-    const response = await http.post("https://a.example/x", {}).catch((error) => error.kind);
-    assert.equal(response, "denied");
+    const refused = await http.get("https://c.example/").catch((error) => error);
+    assert.equal(refused.kind, "denied");
+    assert.match(refused.message, /no answer for GET https:\/\/c.example\/; there is one for GET https:\/\/a.example\/x and GET/);
+    const wrong = { name: "Missing", message: "no answer for POST https://a.example/x; there is one for GET" };
+    await assert.rejects(http.post("https://a.example/x"), wrong);
+    const again = await http.get("HTTPS://A.example/x");
+    assert.equal(again.status, 200);
     const { status, json } = await http.get("https://a.example/x", { headers: { Accept: "*/*" } });
     assert.deepEqual([status, json()], [200, { k: 1 }]);
     await assert.rejects(http.get("https://b.example/"), { kind: "unavailable" });
     await assert.rejects(http.get("a.example"), { kind: "failed", message: /^"a.example" is not an absolute URL/ });
   });
-  assert.deepEqual(network.requests[1].headers, { accept: "*/*" });
+  assert.deepEqual(network.requests[3].headers, { accept: "*/*" });
 });
 
 tool({
@@ -113,6 +140,29 @@ tool({
   run({ number }) {
     if (number % 2 !== 0) throw new Failed(`${number} is odd`);
     return { half: number / 2, unit: settings.get("unit", "none") };
+  },
+});
+
+tool({
+  name: "read",
+  description: "Reads a file, and sends it with a secret.",
+  input: { path: t.string(), method: t.string().default("GET"), catches: t.boolean().default(false) },
+  async run({ path, method, catches }) {
+    try {
+      const response = await http.request(method, "https://a.example", { headers: { key: settings.secret("key") } });
+      return `${files.readText(path)} ${response.status} ${response.text}`;
+    } catch (error) {
+      if (!catches) throw error;
+      return `caught ${error.name}`;
+    }
+  },
+});
+
+tool({
+  name: "broken",
+  description: "Throws.",
+  run() {
+    return undefined.foo;
   },
 });
 
@@ -133,6 +183,42 @@ test("cases that fit", async () => {
   assert.equal(await withCases([right, wrong]), 2);
 });
 
+test("a case gives files, secrets and answers", async () => {
+  const given = {
+    tool: "read",
+    arguments: { path: "src/a.txt" },
+    files: { "src/a.txt": "text" },
+    secrets: { key: "k" },
+    http: [
+      { request: { url: "https://a.example" }, answer: { status: 404, body: "none" } },
+      { request: { method: "POST", url: "https://a.example/" }, answer: { json: { a: 1 } } },
+    ],
+  };
+  const post = { ...given, arguments: { path: "src/a.txt", method: "POST" }, text: 'text 200 {"a":1}' };
+  const missing = { ...given, files: {}, error: { kind: "failed", message: "no such file" } };
+  assert.equal(await withCases([{ ...given, text: "text 404 none" }, post, missing]), 3);
+  for (const catches of [false, true]) {
+    const put = { ...given, arguments: { path: "src/a.txt", method: "PUT", catches }, text: "caught Missing" };
+    const message = "one: no answer for PUT https://a.example; there is one for GET and POST";
+    await assert.rejects(withCases([put]), { message });
+  }
+});
+
+test("cases have the surroundings of the test", async () => {
+  const half = { arguments: { number: 4 }, reply: { half: 2, unit: "km" } };
+  assert.equal(await withHost({ settings: { unit: "km" } }, () => withCases([half])), 1);
+  const read = { tool: "read", arguments: { path: "a" }, text: "content 200 " };
+  const fields = { files: new FakeFiles({ a: "content" }), secrets: { key: "k" } };
+  const network = new FakeHttp().responds("https://a.example");
+  assert.equal(await withHost({ ...fields, http: network }, () => withCases([read])), 1);
+  await assert.rejects(withCases([{ ...read, secrets: { key: "k" } }]), { message: /^one: the test has no http: give some/ });
+});
+
+test("an exception is told with its place", async () => {
+  const message = /^one: it failed with failed: TypeError: Cannot read properties of undefined .* \(testing.test.js:\d+\)$/;
+  await assert.rejects(withCases([{ tool: "broken", text: "" }]), { message });
+});
+
 test("cases that differ", async () => {
   for (const [one, problem] of [
     [{ arguments: { number: 4 }, reply: { half: 3 } }, 'one: the reply is {"half":2,"unit":"none"}'],
@@ -140,6 +226,7 @@ test("cases that differ", async () => {
     [{ arguments: { number: 3 }, reply: {} }, "one: it failed with failed: 3 is odd"],
     [{ arguments: { number: 3 }, error: { kind: "denied" } }, "one: the error is failed: 3 is odd"],
     [{ arguments: { number: 4 }, is_error: true, text: "" }, "one: is_error is false"],
+    [{ arguments: { number: 4 }, text: "", file: {} }, "one: unknown field file; the fields are name, tool"],
     [{ arguments: { number: 4 } }, "one: it must have one of reply, text and error"],
   ]) {
     await assert.rejects(withCases([one]), (error) => error.message.includes(problem));

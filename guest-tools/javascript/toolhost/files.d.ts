@@ -42,3 +42,8 @@ export declare function write(path: string, data: string | Uint8Array, options?:
 export declare function writeAll(writes: readonly Write[]): Metadata[];
 /** Returns all names of a directory, in the order of their bytes. */
 export declare function listDirectory(path?: string): { name: string; kind: Kind }[];
+/**
+ * Yields the paths of the files that fit a pattern, in which `*` and `?` stand for characters of one name, and `**` for any number of
+ * directories. A name that begins with a dot fits only a part of the pattern that begins with one.
+ */
+export declare function walk(pattern?: string): Generator<string>;

@@ -5,6 +5,7 @@
 
 import * as port from "#host/files";
 import { HostError } from "./lib/errors.js";
+import { patternOf } from "./lib/glob.js";
 
 /** The most bytes that the host gives at once. */
 const PIECE = 4 << 20;
@@ -69,5 +70,53 @@ export function listDirectory(path = ".") {
     const { entries, more } = port.readDirectory(path, all.at(-1)?.name, PAGE);
     all.push(...entries);
     if (!more || entries.length === 0) return all;
+  }
+}
+
+/**
+ * Yields the paths of the files that fit a pattern: those of a directory by name, then those below it.
+ *
+ * `*` and `?` stand for characters of one name, and `**` for any number of directories. A name that begins with a dot fits only a part
+ * of the pattern that begins with one. Links to directories are not followed, and directories that cannot be read are left out.
+ * Throws `HostError` if the directory at the beginning of the pattern cannot be read.
+ */
+export function* walk(pattern = "**") {
+  const { directory, goesInto, fits } = patternOf(pattern);
+  const waiting = [[]];
+  while (waiting.length > 0) {
+    const above = waiting.pop();
+    let entries;
+    try {
+      entries = listDirectory(joined(directory, above));
+    } catch (error) {
+      if (above.length > 0 && UNREADABLE.includes(error.reason)) continue;
+      throw error;
+    }
+    const below = entries.map(({ name, kind }) => ({ names: [...above, name], kind }));
+    const directories = below.filter(({ names, kind }) => kind === "directory" && goesInto(names));
+    waiting.push(...directories.map(({ names }) => names).reverse());
+    for (const { names, kind } of below) {
+      const path = joined(directory, names);
+      const isMeant = (kind === "file" || kind === "symlink") && fits(names);
+      if (isMeant && (kind === "file" || isFile(path))) yield path;
+    }
+  }
+}
+
+/** The reasons for which a directory below another is left out. */
+const UNREADABLE = ["not-found", "not-a-directory", "denied"];
+
+/** Returns the path of what is below a directory; that of the directory `.` is left out. */
+function joined(directory, names) {
+  if (names.length === 0) return directory;
+  return [...(directory === "." ? [] : [directory.replace(/\/$/, "")]), ...names].join("/");
+}
+
+function isFile(path) {
+  try {
+    return metadata(path).kind === "file";
+  } catch (error) {
+    if (error instanceof HostError) return false;
+    throw error;
   }
 }

@@ -1,7 +1,7 @@
 // HTTP requests to the destinations that the operator grants. The plugin needs the grant `http` and the engine StarlingMonkey.
 
 import * as port from "#host/http";
-import { HostError } from "./lib/errors.js";
+import { partsOf } from "./lib/url.js";
 
 /**
  * Sends a request, and returns a promise of the whole response, whatever its status is. Redirects are not followed. `json` is a value
@@ -32,12 +32,3 @@ export const get = (url, options) => request("GET", url, options);
 
 /** Sends a POST request. */
 export const post = (url, options) => request("POST", url, options);
-
-/** Returns scheme, authority, path with query, and the whole of a URL. */
-function partsOf(url) {
-  const [, scheme, authority, rest] = /^(https?):\/\/([^/?#]+)([^#]*)/i.exec(url) ?? [];
-  if (authority === undefined) {
-    throw new HostError("invalid", `"${url}" is not an absolute URL that begins with http:// or https://`);
-  }
-  return { scheme: scheme.toLowerCase(), authority, path: rest.startsWith("/") ? rest : `/${rest}`, href: url };
-}

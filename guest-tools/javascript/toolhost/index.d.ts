@@ -138,7 +138,7 @@ export declare class Reply {
   document(uri: string, data?: Uint8Array, mediaType?: string): this;
 }
 
-/** The reason why a call gave no reply, for the model to read. Any other exception means that the tool is broken. */
+/** The reason why a call gave no reply, for the model to read. Of any other exception it reads type, message and place. */
 export declare class ToolError extends Error {
   readonly kind: "invalid-arguments" | "denied" | "unavailable" | "failed" | "unknown-tool";
 }

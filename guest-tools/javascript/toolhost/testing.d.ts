@@ -31,7 +31,10 @@ export declare function withHost<T>(fields: Partial<Surroundings>, run: (host: S
 export declare function replyOf(name: string, args?: object | string): any;
 /** Calls a tool as the host does, and returns the JSON value of its reply, or its texts if it has none. */
 export declare function call(name: string, args?: object | string): any;
-/** Runs each case of a file, and returns how many there are. Throws with every case that differs. */
+/**
+ * Runs each case of a file, and returns how many there are. The cases have the surroundings of `withHost`, with `fields` in their place.
+ * Throws with every case that differs.
+ */
 export declare function runCases(path: string | { readonly href: string }, fields?: Partial<Surroundings>): Promise<number>;
 
 /** A fake process, and the script of what happens to it. */
@@ -71,7 +74,10 @@ export declare class FakeFiles {
   text(path: string): string | undefined;
 }
 
-/** Stands in for the network. A URL without a response is not granted. */
+/**
+ * Stands in for the network. A URL without any response is not granted; a request with another method than the responses of its URL ends
+ * the test.
+ */
 export declare class FakeHttp {
   readonly requests: { method: string; url: string; headers: Record<string, string>; body: Uint8Array }[];
   responds(

@@ -5,8 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from toolhost import Denied, Failed, ToolError, context, files, http, log, processes, progress, settings, testing, tool
-from toolhost.errors import HostError
+from toolhost import Denied, Failed, HostError, ToolError, context, files, http, log, processes, progress, settings, testing, tool
 from toolhost.testing import FakeFiles, FakeHttp, FakeProcess, FakeProcesses
 from toolhost.tool import TOOLS
 
@@ -105,6 +104,38 @@ class Kit(unittest.TestCase):
                 http.get("a.example")
         self.assertEqual(network.requests[0].headers, {"accept": "*/*"})
 
+    def test_a_request_with_another_method_ends_the_test(self):
+        network = FakeHttp().responds("https://a.example", "x").responds("https://b.example/", method="PUT")
+        with testing.host(http=network):
+            self.assertEqual(http.get("https://A.example/").text, "x")
+            with self.assertRaises(AssertionError) as raised:
+                http.post("https://a.example/")
+            text = "no answer for POST https://a.example/; there is one for GET"
+            self.assertEqual(str(raised.exception), text)
+            with self.assertRaisesRegex(HostError, "no answer for GET https://c.example; there is one for GET https://a.example/ and PUT"):
+                http.get("https://c.example")
+        self.assertEqual([request.method for request in network.requests], ["GET", "POST", "GET"])
+
+    def test_files_that_fit_a_pattern_are_found(self):
+        names = ["a.py", "b.txt", ".hidden/c.py", "src/d.py", "src/deep/e.py", "src/deep/.f.py", "tests/g.py"]
+        tree = FakeFiles(dict.fromkeys(names, "")).fails("tests", "denied", "no")
+        with testing.host(files=tree):
+            for pattern, found in [
+                ("*.py", ["a.py"]),
+                ("**/*.py", ["a.py", "src/d.py", "src/deep/e.py"]),
+                ("**", ["a.py", "b.txt", "src/d.py", "src/deep/e.py"]),
+                ("src/*/?.py", ["src/deep/e.py"]),
+                ("src/**/deep/*", ["src/deep/e.py"]),
+                ("/workspace/src/*.py", ["/workspace/src/d.py"]),
+                (".hidden/*", [".hidden/c.py"]),
+                ("**/.*", ["src/deep/.f.py"]),
+                ("src/d.py", ["src/d.py"]),
+                ("*.[pt]*", []),
+            ]:
+                self.assertEqual(list(files.walk(pattern)), found, pattern)
+            with self.assertRaises(HostError):
+                list(files.walk("nowhere/*"))
+
     def test_urls_are_split(self):
         for url, parts in [
             ("https://a.example", ("https", "a.example", "/")),
@@ -126,6 +157,17 @@ class Cases(unittest.TestCase):
             log.info("halving")
             return {"half": number // 2, "unit": settings.get("unit")}
 
+        @tool
+        def read(path: str, method: str = "GET", catches: bool = False) -> str:
+            """Reads a file, and sends it with a secret."""
+            try:
+                response = http.request(method, "https://a.example", headers={"key": settings.secret("key")})
+            except Exception as error:
+                if not catches:
+                    raise
+                return f"caught {type(error).__name__}"
+            return f"{files.read_text(path)} {response.status} {response.text}"
+
     def tearDown(self):
         TOOLS.clear()
         TOOLS.update(self.before)
@@ -141,6 +183,37 @@ class Cases(unittest.TestCase):
         wrong = {"arguments": {"number": 3}, "error": {"kind": "failed", "message": "is odd"}}
         self.assertEqual(self.run_cases(right, wrong), 2)
 
+    def test_a_case_gives_files_secrets_and_answers(self):
+        given = {
+            "tool": "read",
+            "arguments": {"path": "src/a.txt"},
+            "files": {"src/a.txt": "text"},
+            "secrets": {"key": "k"},
+            "http": [
+                {"request": {"url": "https://a.example"}, "answer": {"status": 404, "body": "none"}},
+                {"request": {"method": "POST", "url": "https://a.example/"}, "answer": {"json": {"a": 1}}},
+            ],
+        }
+        post = {**given, "arguments": {"path": "src/a.txt", "method": "POST"}, "text": 'text 200 {"a": 1}'}
+        missing = {**given, "files": {}, "error": {"kind": "failed", "message": "no such file"}}
+        self.assertEqual(self.run_cases({**given, "text": "text 404 none"}, post, missing), 3)
+        for changed in ({"path": "src/a.txt", "method": "PUT"}, {"path": "src/a.txt", "method": "PUT", "catches": True}):
+            with self.assertRaises(AssertionError) as raised:
+                self.run_cases({**given, "arguments": changed, "text": "caught Missing"})
+            text = "one: no answer for PUT https://a.example; there is one for GET and POST"
+            self.assertEqual(str(raised.exception), text)
+
+    def test_cases_have_the_surroundings_of_the_test(self):
+        case = {"arguments": {"number": 4}, "reply": {"half": 2, "unit": "km"}}
+        with testing.host(settings={"unit": "km"}):
+            self.assertEqual(self.run_cases(case), 1)
+        read = {"tool": "read", "arguments": {"path": "a"}, "text": "content 200 "}
+        surroundings = {"files": FakeFiles({"a": "content"}), "secrets": {"key": "k"}}
+        with testing.host(**surroundings, http=FakeHttp().responds("https://a.example")):
+            self.assertEqual(self.run_cases(read), 1)
+        with self.assertRaisesRegex(AssertionError, "one: the test has no http: give some"):
+            self.run_cases({**read, "secrets": {"key": "k"}})
+
     def test_cases_that_differ(self):
         for case, problem in [
             ({"arguments": {"number": 4}, "reply": {"half": 3}}, 'one: the reply is {"half": 2, "unit": null}'),
@@ -148,6 +221,7 @@ class Cases(unittest.TestCase):
             ({"arguments": {"number": 3}, "reply": {}}, "one: it failed with failed: 3 is odd"),
             ({"arguments": {"number": 3}, "error": {"kind": "denied"}}, "one: the error is failed: 3 is odd"),
             ({"arguments": {"number": 4}, "is_error": True, "text": ""}, "one: is_error is false"),
+            ({"arguments": {"number": 4}, "text": "", "file": {}}, "one: unknown field file; the fields are name, tool"),
             ({"arguments": {"number": 4}}, "one: it must have one of reply, text and error"),
         ]:
             with self.assertRaises(AssertionError) as raised:

@@ -11,7 +11,7 @@
         return {"words": len(text.split())}
 """
 
-from .errors import Denied, Failed, InvalidArguments, ToolError, Unavailable
+from .errors import Denied, Failed, HostError, InvalidArguments, ToolError, Unavailable
 from .reply import Reply
 from .schema import Length, Pattern, Range
 from .tool import Example, Tool, tool
@@ -20,6 +20,7 @@ __all__ = [
     "Denied",
     "Example",
     "Failed",
+    "HostError",
     "InvalidArguments",
     "Length",
     "Pattern",

@@ -1,4 +1,7 @@
-"""Errors that a model reads. A tool raises them; any other exception means that the tool is broken."""
+"""Errors that a model reads. A tool raises them.
+
+Any other exception is a mistake of the tool: the model reads its type, its message and its place, and the log gets the traceback.
+"""
 
 
 class ToolError(Exception):

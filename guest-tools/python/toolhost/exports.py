@@ -5,6 +5,7 @@ import json
 from componentize_py_types import Err
 from wit_world.exports import tools as wit
 
+from . import failure, log
 from .errors import ToolError
 from .reply import Part, Reply
 from .tool import TOOLS, Tool, find
@@ -30,6 +31,15 @@ class Tools:
             return written(find(call.tool).call(call.arguments))
         except ToolError as error:
             raise Err(ERRORS[error.kind](well_formed(error.text))) from None
+        except MemoryError:
+            # The host says which limit was reached.
+            raise
+        except (Exception, SystemExit) as error:
+            if isinstance(error, Err) and isinstance(error.value, tuple(ERRORS.values())):
+                raise
+            for line in failure.lines(error):
+                log.error(well_formed(line))
+            raise Err(wit.ToolError_Failed(well_formed(failure.summary(error)))) from None
 
 
 def definition(tool: Tool) -> wit.Tool:

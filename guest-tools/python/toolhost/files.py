@@ -4,9 +4,11 @@ Paths are absolute, or relative to the workspace directory. The host resolves th
 function raises `HostError`, whose `reason` is for example `not-found`, `not-a-file`, `outside-workspace` or `changed`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .errors import HostError
+from .glob import Pattern
 from .host import current
 
 # The most bytes that the host gives at once.
@@ -125,6 +127,48 @@ def list_directory(path: str = ".") -> list[Entry]:
         entries += page
         more = more and bool(page)
     return entries
+
+
+def walk(pattern: str = "**") -> Iterator[str]:
+    """Yields the paths of the files that fit a pattern such as `src/**/*.py`: those of a directory by name, then those below it.
+
+    `*` and `?` stand for characters of one name, and `**` for any number of directories. A name that begins with a dot fits only a
+    part of the pattern that begins with one. Links to directories are not followed, and directories that cannot be read are left
+    out. Raises `HostError` if the directory at the beginning of the pattern cannot be read.
+    """
+    wanted = Pattern(pattern)
+    waiting: list[list[str]] = [[]]
+    while waiting:
+        names = waiting.pop()
+        directory = join(wanted.directory, names)
+        try:
+            entries = list_directory(directory)
+        except HostError as error:
+            if names and error.reason in ("not-found", "not-a-directory", "denied"):
+                continue
+            raise
+        below = [[*names, entry.name] for entry in entries if entry.kind == "directory"]
+        waiting += reversed([path for path in below if wanted.goes_into(path)])
+        for entry in entries:
+            path = [*names, entry.name]
+            if entry.kind in ("file", "symlink") and wanted.fits(path):
+                found = join(wanted.directory, path)
+                if entry.kind == "file" or is_file(found):
+                    yield found
+
+
+def join(directory: str, names: list[str]) -> str:
+    """Returns the path of what is below a directory; that of the directory `.` is left out."""
+    if not names:
+        return directory
+    return "/".join(names if directory == "." else [directory.rstrip("/"), *names])
+
+
+def is_file(path: str) -> bool:
+    try:
+        return metadata(path).kind == "file"
+    except HostError:
+        return False
 
 
 # At the end, since the bindings use the types above.

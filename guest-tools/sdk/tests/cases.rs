@@ -28,12 +28,26 @@ fn word_count(text: String, fail: Option<String>) -> Result<Reply, ToolError> {
     }
 }
 
+/// Sends a file with a secret.
+#[tool]
+fn send(method: String) -> Result<Reply, ToolError> {
+    use toolhost_sdk::files::Files as _;
+    use toolhost_sdk::http::{self, Http as _, Request};
+    let data = toolhost_sdk::files::Host.read("src/a.txt", 0, 100)?.data;
+    let mut request = Request::new(method, "https://a.example")
+        .header("key", settings::secret("key").map_err(ToolError::Denied)?);
+    request.body.clone_from(&data);
+    let response = http::Host.send(&request)?;
+    let (data, text) = (String::from_utf8_lossy(&data), response.text());
+    Ok(Reply::text(format!("{data} {} {text}", response.status)))
+}
+
 /// Runs cases, and returns the text of the panic.
 fn run(cases_: &str) -> Result<(), String> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("cases.json");
     fs::write(&path, cases_).unwrap();
-    catch_unwind(AssertUnwindSafe(|| cases(&path, tools![word_count]))).map_err(|payload| {
+    catch_unwind(AssertUnwindSafe(|| cases(&path, tools![word_count, send]))).map_err(|payload| {
         payload
             .downcast_ref::<String>()
             .unwrap()
@@ -68,6 +82,24 @@ fn cases_pass() {
         {"name": "unknown", "tool": "words", "error": {"kind": "unknown-tool"}}
     ]}"#);
     assert_eq!(passed, Ok(()));
+}
+
+#[test]
+fn a_case_gives_files_secrets_and_answers() {
+    let case = |method: &str| {
+        format!(
+            r#"{{"cases": [{{
+                "name": "one", "tool": "send", "arguments": {{"method": "{method}"}},
+                "files": {{"src/a.txt": "file"}}, "secrets": {{"key": "k"}},
+                "http": [{{"request": {{"url": "https://a.example/"}}, "answer": {{"status": 404, "json": {{"a": 1}}}}}}],
+                "text": "file 404 {{\"a\":1}}"
+            }}]}}"#
+        )
+    };
+    assert_eq!(run(&case("GET")), Ok(()));
+    let unanswered = run(&case("PUT")).unwrap_err();
+    let text = "no answer for PUT https://a.example; there is one for GET";
+    assert!(unanswered.contains(text), "{unanswered}");
 }
 
 #[test]
@@ -128,7 +160,7 @@ fn a_case_with_a_mistake_fails() {
     fails(r#""replies": 1"#, "unknown field `replies`");
     let unknown = run(r#"{"cases": [{"name": "a", "tool": "b", "text": ""}]}"#).unwrap_err();
     assert!(
-        unknown.contains("there is no tool \"b\"; the tools are word_count"),
+        unknown.contains("there is no tool \"b\"; the tools are word_count, send"),
         "{unknown}"
     );
     let unnamed = run(r#"{"cases": [{"tool": "b", "text": ""}]}"#).unwrap_err();

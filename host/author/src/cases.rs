@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -26,15 +26,59 @@ pub struct Case {
     /// Its arguments.
     #[serde(default)]
     pub arguments: Map<String, Value>,
-    /// The settings of the plugin.
-    #[serde(default)]
+    /// The settings of the plugin: texts, numbers and truth values, which a plugin gets as texts.
+    #[serde(default, deserialize_with = "texts")]
     pub settings: BTreeMap<String, String>,
+    /// The secrets of the plugin.
+    #[serde(default)]
+    pub secrets: BTreeMap<String, String>,
+    /// All files of the workspace before the call: their paths in it, and their texts. `None`: what the cases before left.
+    pub files: Option<BTreeMap<String, String>>,
+    /// Answers to the requests of the call, in place of the network; `None`: requests are sent, as far as they are granted.
+    pub http: Option<Vec<Exchange>>,
     #[serde(default, deserialize_with = "present")]
     reply: Option<Value>,
     text: Option<String>,
     error: Option<ExpectedError>,
     #[serde(default)]
     is_error: bool,
+}
+
+/// A request, and its answer.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Exchange {
+    /// The request.
+    pub request: Request,
+    /// The answer.
+    #[serde(default)]
+    pub answer: Answer,
+}
+
+/// A request that a tool sends.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The method; `GET` by default.
+    #[serde(default = "get")]
+    pub method: String,
+    /// The address, with the query.
+    pub url: String,
+}
+
+/// The answer to a request.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answer {
+    /// The status; 200 by default.
+    #[serde(default = "ok")]
+    pub status: u16,
+    /// The headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    body: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    json: Option<Value>,
 }
 
 /// An error that a call must end with.
@@ -102,6 +146,59 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
     Value::deserialize(deserializer).map(Some)
 }
 
+/// Reads settings.
+fn texts<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, String>, D::Error> {
+    use serde::de::Error as _;
+    let values: BTreeMap<String, Value> = Deserialize::deserialize(deserializer)?;
+    let text = |(name, value): (String, Value)| match value {
+        Value::String(text) => Ok((name, text)),
+        Value::Number(_) | Value::Bool(_) => Ok((name, value.to_string())),
+        _ => Err(D::Error::custom(format!(
+            "the setting `{name}` is no text, number or boolean"
+        ))),
+    };
+    values.into_iter().map(text).collect()
+}
+
+fn get() -> String {
+    "GET".to_owned()
+}
+
+fn ok() -> u16 {
+    200
+}
+
+impl Default for Answer {
+    fn default() -> Self {
+        Self {
+            status: ok(),
+            headers: BTreeMap::new(),
+            body: None,
+            json: None,
+        }
+    }
+}
+
+impl Answer {
+    /// Returns the body.
+    pub fn body(&self) -> String {
+        match (&self.json, &self.body) {
+            (Some(json), _) => json.to_string(),
+            (None, body) => body.clone().unwrap_or_default(),
+        }
+    }
+}
+
+/// Returns whether a path names a place in the workspace.
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty()
+        && !path.ends_with('/')
+        && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
 impl Cases {
     /// The name of the file in the folder of a plugin.
     pub const FILE: &'static str = "cases.json";
@@ -137,12 +234,35 @@ impl Cases {
                     case.name
                 ));
             }
+            case.check()
+                .map_err(|problem| format!("the case {:?}: {problem}", case.name))?;
         }
         Ok(cases)
     }
 }
 
 impl Case {
+    /// Checks what the call finds.
+    fn check(&self) -> Result<(), String> {
+        if let Some(path) = self
+            .files
+            .iter()
+            .flatten()
+            .map(|(path, _)| path)
+            .find(|path| !is_inside(path))
+        {
+            return Err(format!(
+                "{path:?} is not the path of a file in the workspace; write it as \"src/main.py\""
+            ));
+        }
+        let answers = self.http.iter().flatten().map(|exchange| &exchange.answer);
+        let has_two = |answer: &Answer| answer.body.is_some() && answer.json.is_some();
+        match answers.filter(|answer| has_two(answer)).count() {
+            0 => Ok(()),
+            _ => Err("an answer has a `body` or a `json`, and not both".to_owned()),
+        }
+    }
+
     /// Compares the outcome of the call with the case. Returns the difference, if there is one.
     pub fn difference(&self, got: &Got) -> Option<Difference> {
         (!self.fits(got)).then(|| Difference {
@@ -313,5 +433,67 @@ mod tests {
             "the case \"n\" must have one of reply, text and error"
         );
         assert!(parse(r#"{"cases": [{"name": "n", "tol": "t"}]}"#).contains("unknown field `tol`"));
+    }
+
+    #[test]
+    fn a_case_gives_settings_secrets_files_and_answers() {
+        let given = case(
+            r#""text": "", "settings": {"a": "b", "c": 5, "d": true}, "secrets": {"key": "k"},
+            "files": {"a.py": "x", "src/deep/b.py": ""},
+            "http": [{"request": {"url": "https://a"}},
+                     {"request": {"method": "POST", "url": "https://a"}, "answer": {"status": 201, "headers": {"x": "y"}, "json": {"a": 1}}},
+                     {"request": {"url": "https://b"}, "answer": {"body": "text"}}]"#,
+        );
+        let settings: Vec<_> = given.settings.into_iter().collect();
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            settings,
+            [pair("a", "b"), pair("c", "5"), pair("d", "true")]
+        );
+        assert_eq!(given.secrets["key"], "k");
+        assert_eq!(given.files.unwrap()["a.py"], "x");
+        let http = given.http.unwrap();
+        let shown: Vec<_> = http
+            .iter()
+            .map(|one| {
+                (
+                    one.request.method.as_str(),
+                    one.answer.status,
+                    one.answer.body(),
+                )
+            })
+            .collect();
+        let body = |text: &str| text.to_owned();
+        assert_eq!(
+            shown,
+            [
+                ("GET", 200, body("")),
+                ("POST", 201, body(r#"{"a":1}"#)),
+                ("GET", 200, body("text"))
+            ]
+        );
+        assert!(case(r#""text": """#).http.is_none());
+    }
+
+    #[test]
+    fn what_a_case_cannot_give_is_refused() {
+        let error = |given: &str| {
+            let text =
+                format!(r#"{{"cases": [{{"name": "n", "tool": "t", "text": "", {given}}}]}}"#);
+            Cases::parse(&text).unwrap_err()
+        };
+        for path in ["/etc/passwd", "../a", "a/../../b", "", "a/"] {
+            let text = error(&format!(r#""files": {{"{path}": ""}}"#));
+            assert!(
+                text.contains("not the path of a file in the workspace"),
+                "{text}"
+            );
+        }
+        let both =
+            r#""http": [{"request": {"url": "https://a"}, "answer": {"body": "", "json": 1}}]"#;
+        assert!(error(both).contains("and not both"));
+        let typo = r#""http": [{"request": {"uri": "https://a"}}]"#;
+        assert!(error(typo).contains("unknown field `uri`"));
+        assert!(error(r#""settings": {"a": []}"#).contains("the setting `a` is no text"));
     }
 }

@@ -12,7 +12,7 @@ mod template;
 mod toolchain;
 
 pub use bindings::{BindingsError, write_bindings};
-pub use cases::{Case, Cases, CasesError, Difference, Got};
+pub use cases::{Answer, Case, Cases, CasesError, Difference, Exchange, Got, Request};
 pub use contract::{CONTRACT, write_contract};
 pub use embedded::{File, WriteError};
 pub use manifest::{Language, Manifest, ManifestError};

@@ -8,6 +8,7 @@
 //! Each request has a connection of its own, straight to its host: no proxy, nothing shared between calls.
 
 mod account;
+mod answers;
 mod body;
 mod connect;
 mod error;
@@ -17,6 +18,7 @@ mod pattern;
 mod send;
 
 pub use account::Quota;
+pub use answers::{AnswerError, Answers};
 pub use body::ResponseBody;
 pub use error::{Limit, SendError};
 pub use network::Network;

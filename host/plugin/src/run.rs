@@ -28,6 +28,7 @@ use crate::capability::bindings::Plugin as Exports;
 use crate::capability::bindings::exports::toolhost::plugin::tools as wit;
 use crate::capability::{Call, CallContext, Session, Started, State};
 use crate::effects::Effects;
+use crate::outgoing::Answers;
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{NestedCalls, Outcome, Refused, Request};
@@ -60,6 +61,8 @@ pub struct Context {
     pub events: Events,
     /// The calls that the call may make; `None`: none, because it is nested, or because there is no host to run them.
     pub nested: Option<Arc<dyn NestedCalls>>,
+    /// Answers to the requests of the call, in place of the network; `None`: requests are sent, as far as they are granted.
+    pub answers: Option<Arc<Answers>>,
 }
 
 impl Plugin {
@@ -221,6 +224,7 @@ impl Plugin {
             events: context.events.clone(),
             read_only: hints.read_only,
             session,
+            answers: context.answers.clone(),
         };
         let wit_call = wit::Call {
             id: request.id.to_string(),

@@ -1,9 +1,12 @@
-//! `--grant` and `--setting`: what the command line gives a plugin.
+//! `--grant`, `--setting` and `--secret`: what the command line gives a plugin.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use crate::config::read_secret;
+use anyhow::anyhow;
 use clap::Args;
-use toolhost_core::Grants;
+use toolhost_core::{Grants, Settings};
 use toolhost_plugin::{CAPABILITIES, Capability, GrantValue, hidden_in, shown};
 
 /// What the command line gives a plugin.
@@ -15,6 +18,9 @@ pub(super) struct Given {
     /// A setting of the plugin; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting)]
     setting: Vec<(String, String)>,
+    /// A secret of the plugin, and the file that has its value and that only you can read; can be repeated
+    #[arg(long, value_name = "NAME=FILE", value_parser = secret)]
+    secret: Vec<(String, PathBuf)>,
 }
 
 /// A grant from the command line, such as `files=read`.
@@ -71,14 +77,25 @@ fn setting(text: &str) -> Result<(String, String), String> {
     Ok((name.into(), value.into()))
 }
 
+/// Reads a secret: its name and its file, as an absolute path.
+fn secret(text: &str) -> Result<(String, PathBuf), String> {
+    let is_whole = |(name, path): &(&str, &str)| !name.is_empty() && !path.is_empty();
+    let written = text.split_once('=').filter(is_whole);
+    let (name, path) = written.ok_or("a secret is NAME=FILE: its value stands in the file")?;
+    let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+    Ok((name.into(), path))
+}
+
 impl Given {
     /// Returns the name of a flag that was given; `None` if none was.
     pub(super) fn flag(&self) -> Option<&'static str> {
-        match (self.grant.is_empty(), self.setting.is_empty()) {
-            (false, _) => Some("--grant"),
-            (true, false) => Some("--setting"),
-            (true, true) => None,
-        }
+        let flags = [
+            ("--grant", self.grant.is_empty()),
+            ("--setting", self.setting.is_empty()),
+            ("--secret", self.secret.is_empty()),
+        ];
+        let given = flags.into_iter().find(|(_, is_empty)| !is_empty);
+        given.map(|(flag, _)| flag)
     }
 
     /// Adds the grants to others. A grant of the command line replaces one of the same capability.
@@ -95,12 +112,34 @@ impl Given {
         self.setting.iter().cloned().collect()
     }
 
+    /// Returns the files of the secrets.
+    pub(super) fn secret_files(&self) -> BTreeMap<String, PathBuf> {
+        self.secret.iter().cloned().collect()
+    }
+
+    /// Returns the settings and the secrets.
+    ///
+    /// Fails if the file of a secret cannot be read, or if others can read it.
+    pub(super) fn values(&self) -> anyhow::Result<Settings> {
+        let secret = |(name, path): &(String, PathBuf)| {
+            let value = read_secret(path).map_err(|error| anyhow!("--secret {name}: {error}"))?;
+            anyhow::Ok((name.clone(), value))
+        };
+        Ok(Settings {
+            settings: self.settings(),
+            secrets: self.secret.iter().map(secret).collect::<Result<_, _>>()?,
+        })
+    }
+
     /// Returns the flags that give the same.
     pub(super) fn flags(&self) -> impl Iterator<Item = String> {
         let grants = self.grant.iter();
         let grants =
             grants.map(|grant| format!("--grant={}={}", grant.capability.name(), grant.value));
         let settings = self.setting.iter();
-        grants.chain(settings.map(|(name, value)| format!("--setting={name}={value}")))
+        let secrets = self.secret.iter();
+        grants
+            .chain(settings.map(|(name, value)| format!("--setting={name}={value}")))
+            .chain(secrets.map(|(name, path)| format!("--secret={name}={}", path.display())))
     }
 }

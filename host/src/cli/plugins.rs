@@ -19,7 +19,7 @@ use toolhost_state::pattern;
 #[command(next_help_heading = "Plugins")]
 #[group(skip)]
 pub(super) struct Options {
-    /// A component to load as a plugin; the default of the name is that of the file. It gets what --grant and --setting give, and
+    /// A component to load as a plugin; the default of the name is that of the file. It gets what --grant, --setting and --secret give, and
     /// what the configuration says in [plugins.NAME]. Can be repeated
     #[arg(long, value_name = "[NAME=]FILE", value_parser = named)]
     plugin: Vec<Named>,
@@ -200,6 +200,7 @@ impl Options {
                 component: here.join(&named.path),
                 grants: self.given.grants(granted.clone()),
                 settings: self.given.settings(),
+                secrets: self.given.secret_files(),
             };
             config.with_plugin(named.name.clone(), plugin)
         };

@@ -14,7 +14,7 @@ use super::{Config, grants, limits, scripts};
 use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource, SCRIPT};
 use toolhost_plugin::{Capability, Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
-use toolhost_state::trusted::read_private;
+use toolhost_state::trusted::{UntrustedError, read_private};
 
 /// All of them, by their names.
 pub(super) type Plugins = BTreeMap<String, Plugin>;
@@ -43,6 +43,8 @@ pub struct Added {
     pub grants: Grants,
     /// Settings beside those of the file, which they replace.
     pub settings: BTreeMap<String, String>,
+    /// The files of secrets beside those of the file, which they replace.
+    pub secrets: BTreeMap<String, PathBuf>,
 }
 
 /// The place of a secret.
@@ -179,6 +181,17 @@ fn read_settings(mut section: Section<'_, '_>) -> BTreeMap<String, String> {
     settings
 }
 
+/// Reads the file of a secret, which only its owner may read. A line end at the end of it is no part of the secret.
+///
+/// # Errors
+///
+/// If the file cannot be read, or if others can read it.
+pub fn read_secret(path: &Path) -> Result<String, UntrustedError> {
+    let text = read_private(path)?;
+    let text = text.strip_suffix('\n').unwrap_or(&text);
+    Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+}
+
 /// Reads all secrets. No error repeats a value of the file: the value may be the secret itself.
 fn read_secrets(section: &mut Section<'_, '_>) -> BTreeMap<String, Secret> {
     const SECRET: &str = "it must be { file = \"…\" } or { env = \"VARIABLE\" }: a secret itself is not written here";
@@ -194,7 +207,7 @@ fn read_secrets(section: &mut Section<'_, '_>) -> BTreeMap<String, Secret> {
         return secrets;
     };
     for (name, value) in table.rest() {
-        match read_secret(&value) {
+        match place_of_secret(&value) {
             Some(secret) => _ = secrets.insert(name, secret),
             None => table.wrong(&name, SECRET),
         }
@@ -202,7 +215,7 @@ fn read_secrets(section: &mut Section<'_, '_>) -> BTreeMap<String, Secret> {
     secrets
 }
 
-fn read_secret(value: &Value<'_>) -> Option<Secret> {
+fn place_of_secret(value: &Value<'_>) -> Option<Secret> {
     let table = value.get_ref().as_table()?;
     let mut entries = table.iter();
     let (Some((key, value)), None) = (entries.next(), entries.next()) else {
@@ -228,6 +241,9 @@ impl Plugin {
             }
         }
         self.settings.extend(added.settings.clone());
+        let secrets = added.secrets.iter();
+        self.secrets
+            .extend(secrets.map(|(name, path)| (name.clone(), Secret::File(path.clone()))));
     }
 
     /// Adds the plugin to a set.
@@ -317,14 +333,11 @@ impl Plugin {
 }
 
 impl Secret {
-    /// Looks the secret up. A line end at the end of a file is no part of it.
+    /// Looks the secret up.
     fn value(&self, config: &Config) -> Result<String, String> {
         match self {
             Self::File(path) => {
-                let text =
-                    read_private(&config.resolve(path)).map_err(|error| error.to_string())?;
-                let text = text.strip_suffix('\n').unwrap_or(&text);
-                Ok(text.strip_suffix('\r').unwrap_or(text).to_owned())
+                read_secret(&config.resolve(path)).map_err(|error| error.to_string())
             }
             Self::Variable(name) => std::env::var(name).map_err(|error| match error {
                 VarError::NotPresent => format!("the variable {name} is not set"),

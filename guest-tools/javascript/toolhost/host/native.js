@@ -2,6 +2,11 @@
 
 import { Denied } from "../lib/errors.js";
 
+/** Says that a test lacks a stand-in or an answer. No tool can take it for an error of the host. */
+export class Missing extends Error {
+  name = "Missing";
+}
+
 /** Returns surroundings with these fields; see `Surroundings` in testing.d.ts. */
 export function makeSurroundings(fields = {}) {
   return {
@@ -37,7 +42,7 @@ export function replace(next) {
 /** Returns the test's stand-in for `processes`, `files` or `http`. */
 export function fake(name) {
   const found = current[name];
-  if (found === undefined) throw new Error(`the test has no ${name}: give some with withHost({ ${name}: … }, …)`);
+  if (found === undefined) throw new Missing(`the test has no ${name}: give some with withHost({ ${name}: … }, …)`);
   return found;
 }
 

@@ -5,5 +5,3 @@ export const u64 = (number) => number;
 export function begin(_id) {}
 
 export const settle = (promise, _tool) => promise;
-
-export function tell(_error) {}

@@ -15,6 +15,3 @@ export function settle(_promise, tool) {
   const remedy = "make run a plain function, or build for StarlingMonkey";
   throw new Error(`the tool ${tool} is asynchronous, and QuickJS waits for no promise: ${remedy}`);
 }
-
-/** Tells the operator of an exception. The engine does so itself. */
-export function tell(_error) {}

@@ -1,4 +1,5 @@
-// Errors that a model reads. A tool throws them; any other exception means that the tool is broken.
+// Errors that a model reads. A tool throws them. Any other exception is a mistake of the tool: the model reads its type, its message and
+// its place, and the log gets the functions.
 
 /** The reason why a call gave no reply. `kind` is as in the contract and in `cases.json`. */
 export class ToolError extends Error {

@@ -1,7 +1,9 @@
 // What the component exports: the tools of the plugin, and their calls.
 
 import * as engine from "#engine";
+import * as host from "#host";
 import { ToolError } from "./errors.js";
+import { isOutOfMemory, lines, summary } from "./failure.js";
 import { wellFormed } from "./reply.js";
 import { defined, find } from "./tool.js";
 
@@ -22,11 +24,12 @@ export const tools = {
   },
 };
 
-/** Throws an error of the contract as the bindings take it, and any other as it is: that one traps. */
+/** Throws an error of the contract as the bindings take it, and any other as a failure with its place. */
 function refuse(error) {
   if (error instanceof ToolError) throw { tag: error.kind, val: wellFormed(error.message) };
-  engine.tell(error);
-  throw error;
+  if (isOutOfMemory(error)) throw error;
+  for (const line of lines(error)) host.log("error", wellFormed(line));
+  throw { tag: "failed", val: wellFormed(summary(error)) };
 }
 
 function written({ parts, isError, extra }) {

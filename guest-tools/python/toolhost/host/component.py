@@ -44,6 +44,6 @@ def load(name: str):
     try:
         module = importlib.import_module(f"{__package__}.component_{name}")
     except ImportError as error:
-        reason = f"the plugin imports toolhost.{name}, and is built without it: add `{name}` to [grants] in plugin.toml"
+        reason = f'the plugin imports toolhost.{name}, and is built without it: add `{name} = "the reason"` to [grants] in plugin.toml'
         raise RuntimeError(reason) from error
     return lambda: module

@@ -5,6 +5,10 @@ from dataclasses import dataclass, field
 from ..errors import Denied
 
 
+class Missing(AssertionError):
+    """A test lacks a stand-in or an answer. No tool can take it for an error of the host."""
+
+
 @dataclass
 class Surroundings:
     """What a call sees of the host, and what it told the host.
@@ -79,7 +83,7 @@ def load(name: str):
     def fake():
         found = getattr(surroundings, name)
         if found is None:
-            raise AssertionError(f"the test has no {name}: give some with `with toolhost.testing.host({name}=…):`")
+            raise Missing(f"the test has no {name}: give some with `with toolhost.testing.host({name}=…):`")
         return found
 
     return fake

@@ -3,28 +3,26 @@
 use super::{Chunk, Entry, Error, Files, Metadata, Skipped, Write};
 use crate::bindings::files::toolhost::plugin::files as wit;
 
-/// The files that the host reads and writes. Off WebAssembly there is no host, and everything is denied.
+/// The files that the host reads and writes. In a test these are those of the
+/// [`Surroundings`](crate::testing::Surroundings), and without them everything is denied.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Host;
 
+#[cfg(target_family = "wasm")]
 impl Files for Host {
     fn metadata(&self, path: &str) -> Result<Metadata, Error> {
-        present()?;
         Ok(wit::metadata_of(path)?)
     }
 
     fn read(&self, path: &str, offset: u64, max: u32) -> Result<Chunk, Error> {
-        present()?;
         Ok(wit::read(path, offset, max)?)
     }
 
     fn skip_lines(&self, path: &str, offset: u64, lines: u64) -> Result<Skipped, Error> {
-        present()?;
         Ok(wit::skip_lines(path, offset, lines)?)
     }
 
     fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
-        present().map_err(|error| (0, error))?;
         wit::write_all(writes).map_err(|(index, error)| (index as usize, error.into()))
     }
 
@@ -34,19 +32,45 @@ impl Files for Host {
         after: Option<&str>,
         max: u32,
     ) -> Result<(Vec<Entry>, bool), Error> {
-        present()?;
         Ok(wit::read_directory(path, after, max)?)
     }
 }
 
 /// Off WebAssembly the generated functions would panic.
-fn present() -> Result<(), Error> {
-    if cfg!(target_family = "wasm") {
-        Ok(())
-    } else {
-        let text = "there is no host here: write tests against `testing::FakeFiles`";
-        Err(Error::Denied(text.to_owned()))
+#[cfg(not(target_family = "wasm"))]
+impl Files for Host {
+    fn metadata(&self, path: &str) -> Result<Metadata, Error> {
+        of_test()?.metadata(path)
     }
+
+    fn read(&self, path: &str, offset: u64, max: u32) -> Result<Chunk, Error> {
+        of_test()?.read(path, offset, max)
+    }
+
+    fn skip_lines(&self, path: &str, offset: u64, lines: u64) -> Result<Skipped, Error> {
+        of_test()?.skip_lines(path, offset, lines)
+    }
+
+    fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
+        of_test().map_err(|error| (0, error))?.write_all(writes)
+    }
+
+    fn read_directory(
+        &self,
+        path: &str,
+        after: Option<&str>,
+        max: u32,
+    ) -> Result<(Vec<Entry>, bool), Error> {
+        of_test()?.read_directory(path, after, max)
+    }
+}
+
+/// Returns the files of the test.
+#[cfg(not(target_family = "wasm"))]
+fn of_test() -> Result<std::rc::Rc<crate::testing::FakeFiles>, Error> {
+    let text = "there is no host here: write tests against `testing::FakeFiles`";
+    let files = crate::testing::surroundings(|now| now.files.clone());
+    files.ok_or_else(|| Error::Denied(text.to_owned()))
 }
 
 impl From<wit::Error> for Error {

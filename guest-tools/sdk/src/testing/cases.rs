@@ -5,13 +5,18 @@ mod difference;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::rc::Rc;
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Surroundings, surroundings};
+#[cfg(feature = "http")]
+use super::FakeHttp;
+use super::{FakeFiles, Surroundings, surroundings};
 use crate::arguments::whole_numbers;
 use crate::export::Entry;
+#[cfg(feature = "http")]
+use crate::http::Response;
 use crate::{Call, Content, Reply, ToolError};
 use difference::difference;
 
@@ -31,6 +36,13 @@ struct Case {
     arguments: Map<String, Value>,
     #[serde(default)]
     settings: BTreeMap<String, Value>,
+    #[serde(default)]
+    secrets: BTreeMap<String, String>,
+    /// The files of the workspace before the call.
+    files: Option<BTreeMap<String, String>>,
+    /// Answers to requests, which need the feature `http`.
+    #[cfg(feature = "http")]
+    http: Option<Vec<Exchange>>,
     /// Told apart from one that is null.
     #[serde(default, deserialize_with = "present")]
     reply: Option<Value>,
@@ -38,6 +50,36 @@ struct Case {
     #[serde(default)]
     is_error: bool,
     error: Option<Expected>,
+}
+
+/// A request, and its answer.
+#[cfg(feature = "http")]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Exchange {
+    request: Target,
+    #[serde(default)]
+    answer: Answer,
+}
+
+#[cfg(feature = "http")]
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Target {
+    method: Option<String>,
+    url: String,
+}
+
+#[cfg(feature = "http")]
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answer {
+    status: Option<u16>,
+    #[serde(default)]
+    headers: BTreeMap<String, String>,
+    body: Option<String>,
+    #[serde(default, deserialize_with = "present")]
+    json: Option<Value>,
 }
 
 /// The error that is expected instead of a reply.
@@ -58,6 +100,10 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 ///
 /// The file is `{"cases": […]}`. A case has a `name`, a `tool`, and `arguments` and `settings` unless there are none. It expects one of
 /// three outcomes:
+///
+/// Beside `settings`, a case gives `"secrets": {"key": "…"}`, `"files": {"src/a.txt": "…"}`, which are all of the workspace, and
+/// `"http": [{"request": {"method": "GET", "url": "…"}, "answer": {"status": 200, "body": "…"}}]` with the feature `http`. What it does not
+/// give is that of the [`Surroundings`] of the test; without files there, the workspace is empty.
 ///
 /// - `"reply": {…}`: the JSON part of the reply is this value. `1.0` is the same as `1`.
 /// - `"text": "…"`: the text parts of the reply are together this text.
@@ -178,20 +224,47 @@ impl Case {
                 }
             });
         };
-        let own = Surroundings {
-            settings: self.settings()?,
-            ..Surroundings::default()
-        };
+        let own = self.surroundings()?;
+        #[cfg(feature = "http")]
+        let http = own.http.clone();
         let before = surroundings(|now| std::mem::replace(now, own));
         let arguments = Value::from(self.arguments.clone()).to_string();
         let call = Call::new(self.name.as_str());
         let outcome = catch_unwind(AssertUnwindSafe(|| tool.call(&call, &arguments)));
         surroundings(|now| *now = before);
+        #[cfg(feature = "http")]
+        if let Some(unanswered) = http
+            .map(|http| http.unanswered())
+            .filter(|lines| !lines.is_empty())
+        {
+            return Err(unanswered.join("\n"));
+        }
         outcome.map_err(|payload| {
             let text = payload.downcast_ref::<String>().map(String::as_str);
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
             format!("the tool panicked: {}", text.unwrap_or("no text"))
         })
+    }
+
+    /// Returns what the call sees: what the test has, and what the case gives.
+    fn surroundings(&self) -> Result<Surroundings, String> {
+        let mut own = surroundings(|now| now.clone());
+        own.logged.clear();
+        own.progress.clear();
+        own.settings.extend(self.settings()?);
+        own.secrets.extend(self.secrets.clone());
+        if self.files.is_some() || own.files.is_none() {
+            let files = self.files.iter().flatten();
+            let files = files.fold(FakeFiles::new(), |files, (path, text)| {
+                files.with(path, text)
+            });
+            own.files = Some(Rc::new(files));
+        }
+        #[cfg(feature = "http")]
+        if let Some(script) = &self.http {
+            own.http = Some(network(script));
+        }
+        Ok(own)
     }
 
     /// Returns the settings as the plugin reads them: the operator may write texts, numbers and booleans.
@@ -246,6 +319,32 @@ impl Case {
             (_, false) => text,
         }
     }
+}
+
+/// Returns the network of a case.
+#[cfg(feature = "http")]
+fn network(script: &[Exchange]) -> FakeHttp {
+    let mut network = FakeHttp::new().repeating();
+    for Exchange { request, answer } in script {
+        let method = request
+            .method
+            .as_deref()
+            .unwrap_or("GET")
+            .to_ascii_uppercase();
+        let headers = answer.headers.iter();
+        let headers = headers.map(|(name, value)| (name.to_ascii_lowercase(), value.clone()));
+        let body = answer.json.as_ref().map(ToString::to_string);
+        let response = Response {
+            status: answer.status.unwrap_or(200),
+            headers: headers.collect(),
+            body: body
+                .or_else(|| answer.body.clone())
+                .unwrap_or_default()
+                .into(),
+        };
+        network = network.gives(&method, &request.url, Ok(response));
+    }
+    network
 }
 
 fn reports(is_error: bool) -> &'static str {

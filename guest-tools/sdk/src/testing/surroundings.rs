@@ -2,8 +2,12 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::time::Duration;
 
+use super::FakeFiles;
+#[cfg(feature = "http")]
+use super::FakeHttp;
 use crate::bindings::toolhost::plugin::log::Level;
 
 /// The host as a call sees it, and the reports of the call to it. Every test thread has its own.
@@ -23,6 +27,11 @@ pub struct Surroundings {
     pub settings: BTreeMap<String, String>,
     /// The values for [`settings::secret`](crate::settings::secret).
     pub secrets: BTreeMap<String, String>,
+    /// The files that [`files::Host`](crate::files::Host) stands for in a test; `None`: it denies everything.
+    pub files: Option<Rc<FakeFiles>>,
+    /// The network that [`http::Host`](crate::http::Host) stands for in a test; `None`: it denies everything.
+    #[cfg(feature = "http")]
+    pub http: Option<FakeHttp>,
     /// The lines that were logged, each with its level: `warn: …`.
     pub logged: Vec<String>,
     /// The progress that was reported: done, total, message.
@@ -39,6 +48,9 @@ impl Default for Surroundings {
             attributes: BTreeMap::new(),
             settings: BTreeMap::new(),
             secrets: BTreeMap::new(),
+            files: None,
+            #[cfg(feature = "http")]
+            http: None,
             logged: Vec::new(),
             progress: Vec::new(),
         }

@@ -69,6 +69,7 @@ impl Host {
                         is_resumed,
                         events: inner.events.clone(),
                         nested: nested.flatten(),
+                        answers: None,
                     };
                     let plugin = &route.plugin;
                     let called = plugin.call_with_cause(admitted, &route.tool, request, context);

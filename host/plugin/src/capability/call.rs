@@ -11,6 +11,7 @@ use crate::cause::Evidence;
 use crate::effects::{Effects, TurnedAway};
 use crate::limits::Limits;
 use crate::line_log::LineLog;
+use crate::outgoing::Answers;
 use crate::settings::Settings;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::Request;
@@ -89,6 +90,8 @@ pub(crate) struct Call {
     pub(crate) read_only: bool,
     /// The calls that the call makes; `None` if it can make none.
     pub(crate) session: Option<Session>,
+    /// Answers to its requests, in place of the network.
+    pub(crate) answers: Option<Arc<Answers>>,
 }
 
 impl Call {

@@ -14,7 +14,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use http_body_util::BodyExt;
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
 use hyper::http::uri::Scheme;
 use hyper::{Request, Response};
 use tracing::Level;
@@ -32,7 +33,7 @@ use crate::line_log::LineLog;
 use super::State;
 use crate::grants::{GrantValue, Grants, InvalidGrant};
 use crate::outgoing::{
-    Destination, Network, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
+    Answers, Destination, Network, Observer, Pattern, Quota, SendError, Sender, Session, Timeouts,
 };
 use crate::reached::Reached;
 use toolhost_call::audit::Use;
@@ -183,6 +184,8 @@ struct Hooks {
     session: Session,
     work: Arc<CpuAccount>,
     scope: Scope,
+    /// Answers in place of the network.
+    answers: Option<Arc<Answers>>,
 }
 
 impl CallState for Http {
@@ -217,6 +220,7 @@ impl CallState for Http {
             session: sender.session(quota, Arc::new(observer), deadline),
             work: Arc::clone(&context.work),
             scope: context.scope(NAME),
+            answers: context.call.as_ref().and_then(|call| call.answers.clone()),
         };
         let mut context = WasiHttpCtx::new();
         context.set_field_size_limit(MAX_FIELDS);
@@ -284,6 +288,13 @@ impl WasiHttpHooks for Hooks {
                 });
             }
         }
+        if let Some(answers) = &self.answers {
+            let answer = answers.take(&request.into_parts().0);
+            return Box::new(async {
+                discard();
+                answered(answer)
+            });
+        }
         let options = options.unwrap_or_default();
         let timeouts = Timeouts {
             connect: options.connect_timeout,
@@ -307,6 +318,17 @@ impl WasiHttpHooks for Hooks {
         };
         Box::new(Charged::new(Arc::clone(&self.work), exchange))
     }
+}
+
+/// Returns the answer of a test as an exchange.
+fn answered(answer: Result<Response<Bytes>, String>) -> Exchange {
+    let response = answer.map_err(|text| Error::InternalError(Some(text)))?;
+    let response = response.map(|body| {
+        Full::new(body)
+            .map_err(|never| match never {})
+            .boxed_unsync()
+    });
+    Ok((response, Box::new(std::future::ready(Ok(())))))
 }
 
 /// A task of a guest on other threads, for whose CPU time the guest is charged.

@@ -25,8 +25,8 @@ const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
 
 /// Flags that are no settings: a file cannot name another file, has `[plugins.NAME]` for plugins, and does not concern a single
 /// call.
-const NO_SETTINGS: [&str; 7] = [
-    "config", "plugin", "grant", "setting", "call", "text", "json",
+const NO_SETTINGS: [&str; 8] = [
+    "config", "plugin", "grant", "setting", "secret", "call", "text", "json",
 ];
 
 /// Keys of the file that are no flags.

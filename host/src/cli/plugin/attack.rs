@@ -23,7 +23,7 @@ use attempt::Called;
 use bench::Bench;
 use report::Subject;
 use set::Case;
-use toolhost_core::{Grants, Options as PluginOptions, Settings};
+use toolhost_core::{Grants, Options as PluginOptions};
 use toolhost_plugin::{Compiler, Engine, Limits, Shape};
 use toolhost_service::THIS_PROGRAM;
 use toolhost_service::processes::Prepared;
@@ -165,10 +165,7 @@ async fn of_files(
         let may_call = check::granted(&options.given).processes() || !grants.processes();
         let plugin_options = PluginOptions {
             grants,
-            settings: Settings {
-                settings: options.given.settings(),
-                ..Settings::default()
-            },
+            settings: options.given.values()?,
             limits: small(),
             ..PluginOptions::new(name(None, file)?)
         };

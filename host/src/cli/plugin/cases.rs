@@ -6,16 +6,17 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use bytes::Bytes;
 use serde_json::{Value, json};
+use tempfile::TempDir;
 
 use super::folder::Folder;
 use super::{cause, lone_call};
-use toolhost_author::{Case, Cases, Difference, Got};
+use toolhost_author::{Case, Cases, Difference, Exchange, Got};
 use toolhost_call::call::{Arguments, Outcome};
 use toolhost_call::tool::Content;
 use toolhost_core::{Grants, Options as PluginOptions, Settings};
 use toolhost_local::Local;
-use toolhost_local::files;
 use toolhost_local::process::Config;
+use toolhost_plugin::outgoing::Answers;
 use toolhost_plugin::{Cause, Engine, Plugin, shown_up_to};
 use toolhost_service::processes::Prepared;
 use toolhost_store::HostState;
@@ -31,7 +32,7 @@ pub(super) struct Runner {
     engine: Engine,
     name: String,
     grants: Grants,
-    settings: BTreeMap<String, String>,
+    values: Settings,
 }
 
 /// What came of all cases.
@@ -49,24 +50,20 @@ struct Tried {
 }
 
 impl Runner {
-    /// Makes a runner. The plugin of a case gets these grants, the files of its temporary workspace, and these settings below
-    /// those of the case.
-    pub(super) fn new(
-        engine: Engine,
-        folder: &Folder,
-        grants: Grants,
-        settings: BTreeMap<String, String>,
-    ) -> Self {
+    /// Makes a runner. The plugin of a case gets these grants, the files of its temporary workspace, and these settings and secrets
+    /// below those of the case.
+    pub(super) fn new(engine: Engine, folder: &Folder, grants: Grants, values: Settings) -> Self {
         let name = folder.manifest.name.clone();
         Self {
             engine,
             name,
             grants: grants.with_files(FilesGrant::Write),
-            settings,
+            values,
         }
     }
 
-    /// Runs the cases, one after the other, in one temporary workspace.
+    /// Runs the cases, one after the other, in temporary workspaces: a case with files has one
+    /// of its own, and the others share one.
     ///
     /// Fails if the plugin does not load.
     pub(super) async fn run(
@@ -75,60 +72,62 @@ impl Runner {
         cases: &Cases,
         prepared: &Prepared,
     ) -> anyhow::Result<Summary> {
-        let directory = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
-        let directory = directory.context("cannot make a temporary workspace")?;
-        let root = directory.path();
-        let config = Config {
-            spawner: prepared.spawner.clone(),
-            ..Config::new(root)
-        };
+        let scripts: Result<Vec<_>, _> = cases.cases.iter().map(answers).collect();
+        let scripts = scripts?;
         let state = HostState::temporary(std::env::temp_dir())?;
-        let workspace = Local::open(config, files::Config::new(root), &state).await?;
-        let workspace: Arc<dyn Workspace> = Arc::new(workspace);
+        let shared = Place::open(&BTreeMap::new(), prepared, &state).await?;
         let mut summary = Summary::default();
         let bytes = Bytes::copy_from_slice(component);
-        // Cases with the same settings share a plugin: each call has an instance of its own anyway.
-        let mut loaded: BTreeMap<_, Arc<Plugin>> = BTreeMap::new();
+        // Cases with the same settings and secrets share a plugin: each call has an instance of its own anyway.
+        let mut loaded: Vec<(Settings, Arc<Plugin>)> = Vec::new();
         if cases.cases.is_empty() {
-            self.load(component, self.settings.clone()).await?;
+            self.load(component, self.values.clone()).await?;
         }
-        for case in &cases.cases {
-            let mut settings = self.settings.clone();
-            settings.extend(case.settings.clone());
-            let plugin = match loaded.get(&settings) {
-                Some(plugin) => Arc::clone(plugin),
+        for (case, answers) in cases.cases.iter().zip(scripts) {
+            let mut values = self.values.clone();
+            values.settings.extend(case.settings.clone());
+            values.secrets.extend(case.secrets.clone());
+            let plugin = match loaded.iter().find(|(same, _)| *same == values) {
+                Some((_, plugin)) => Arc::clone(plugin),
                 None => {
-                    let plugin = self.load(component, settings.clone()).await?;
-                    loaded.insert(settings, Arc::clone(&plugin));
+                    let plugin = self.load(component, values.clone()).await?;
+                    loaded.push((values, Arc::clone(&plugin)));
                     plugin
                 }
             };
-            let (got, cause) = call(&plugin, case, &workspace).await?;
-            let why = match cause {
-                Some(cause) => Some(cause::lines(&cause.with_lines(bytes.clone()).await)),
+            let own = match &case.files {
+                Some(files) => Some(Place::open(files, prepared, &state).await?),
                 None => None,
             };
+            let workspace = &own.as_ref().unwrap_or(&shared).workspace;
+            let called = call(&plugin, case, workspace, answers.clone()).await;
+            if let Some(own) = own {
+                own.workspace.end_all().await;
+            }
+            let (got, cause) = called?;
+            let mut why = match cause {
+                Some(cause) => cause::lines(&cause.with_lines(bytes.clone()).await),
+                None => Vec::new(),
+            };
+            let unanswered = answers.map(|answers| answers.unanswered());
+            let unanswered = unanswered.unwrap_or_default();
+            let difference = case.difference(&got);
+            let difference = difference.or_else(|| unreached(&unanswered, &got));
+            why.extend(unanswered.iter().map(|line| format!("http      {line}")));
             summary.0.push(Tried {
                 name: case.name.clone(),
-                difference: case.difference(&got),
-                why: why.unwrap_or_default(),
+                difference,
+                why,
             });
         }
-        workspace.end_all().await;
+        shared.workspace.end_all().await;
         Ok(summary)
     }
 
-    async fn load(
-        &self,
-        component: &[u8],
-        settings: BTreeMap<String, String>,
-    ) -> anyhow::Result<Arc<Plugin>> {
+    async fn load(&self, component: &[u8], settings: Settings) -> anyhow::Result<Arc<Plugin>> {
         let options = PluginOptions {
             grants: self.grants.clone(),
-            settings: Settings {
-                settings,
-                ..Settings::default()
-            },
+            settings,
             ..PluginOptions::new(&self.name)
         };
         let loaded = Plugin::load(&self.engine, component, options).await;
@@ -136,11 +135,71 @@ impl Runner {
     }
 }
 
+/// Returns the answers to the requests of a case, if it has any.
+fn answers(case: &Case) -> anyhow::Result<Option<Arc<Answers>>> {
+    let Some(script) = &case.http else {
+        return Ok(None);
+    };
+    let answers = Answers::default();
+    for Exchange { request, answer } in script {
+        let headers = answer.headers.iter();
+        let headers = headers.map(|(name, value)| (name.as_str(), value.as_str()));
+        let target = (request.method.as_str(), request.url.as_str());
+        let added = answers.add(target, answer.status, headers, answer.body());
+        added.with_context(|| format!("{}: the case {:?}: http", Cases::FILE, case.name))?;
+    }
+    Ok(Some(Arc::new(answers)))
+}
+
+/// A temporary workspace.
+struct Place {
+    workspace: Arc<dyn Workspace>,
+    _directory: TempDir,
+}
+
+impl Place {
+    /// Makes a workspace with these files.
+    async fn open(
+        files: &BTreeMap<String, String>,
+        prepared: &Prepared,
+        state: &HostState,
+    ) -> anyhow::Result<Self> {
+        let directory = tempfile::Builder::new().prefix("toolhost-test-").tempdir();
+        let directory = directory.context("cannot make a temporary workspace")?;
+        let root = directory.path();
+        for (path, text) in files {
+            let path = root.join(path);
+            let above = path.parent().unwrap_or(root);
+            let written = std::fs::create_dir_all(above).and_then(|()| std::fs::write(&path, text));
+            written.with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let config = Config {
+            spawner: prepared.spawner.clone(),
+            ..Config::new(root)
+        };
+        let workspace =
+            Local::open(config, toolhost_local::files::Config::new(root), state).await?;
+        Ok(Self {
+            workspace: Arc::new(workspace),
+            _directory: directory,
+        })
+    }
+}
+
+/// Returns the difference of a call that went as its case expects, although requests had no answer.
+fn unreached(unanswered: &[String], got: &Got) -> Option<Difference> {
+    (!unanswered.is_empty()).then(|| Difference {
+        expected: "an answer to each request".to_owned(),
+        got: got.to_string(),
+    })
+}
+
 /// Calls the tool of a case.
 async fn call(
     plugin: &Plugin,
     case: &Case,
     workspace: &Arc<dyn Workspace>,
+    answers: Option<Arc<Answers>>,
 ) -> anyhow::Result<(Got, Option<Cause>)> {
     let arguments = Value::Object(case.arguments.clone()).to_string();
     let arguments = match Arguments::parse(&arguments) {
@@ -162,7 +221,7 @@ async fn call(
         return Ok((got, None));
     }
     let (chat, workspace) = ("test".parse()?, Arc::clone(workspace));
-    let called = lone_call::call(plugin, chat, &case.tool, arguments, workspace);
+    let called = lone_call::call(plugin, chat, &case.tool, arguments, workspace, answers);
     let (outcome, cause) = called.await?;
     Ok((got(&outcome)?, cause))
 }

@@ -16,7 +16,7 @@ use crate::cli::given::Given;
 use crate::cli::{exit_code, print};
 use report::Report;
 use toolhost_call::tool::{Format, UnknownFormat};
-use toolhost_core::{Grants, Options as PluginOptions, Settings};
+use toolhost_core::{Grants, Options as PluginOptions};
 use toolhost_plugin::{Capability, Digest, Plugin, Shape};
 use toolhost_service::processes::Prepared;
 use toolhost_workspace::files::FilesGrant;
@@ -167,10 +167,7 @@ async fn load(
     missing.iter().for_each(|need| grants.grant_least(need));
     let plugin_options = PluginOptions {
         grants,
-        settings: Settings {
-            settings: options.given.settings(),
-            ..Settings::default()
-        },
+        settings: options.given.values()?,
         ..PluginOptions::new(name)
     };
     match Plugin::load(&engine(common)?, bytes, plugin_options).await {

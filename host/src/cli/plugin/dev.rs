@@ -75,7 +75,7 @@ pub(super) async fn run(
         engine(&common)?,
         &folder,
         plugins.given.grants(grants),
-        plugins.given.settings(),
+        plugins.given.values()?,
     );
     let apart = !options.remote.is_named();
     let work = Work::new(folder, options.install, apart, runner, prepared.clone());

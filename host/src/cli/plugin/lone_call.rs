@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 use toolhost_call::approval::Approval;
 use toolhost_call::call::{Actor, Arguments, Outcome, Refused, Request};
 use toolhost_call::events::Events;
+use toolhost_plugin::outgoing::Answers;
 use toolhost_plugin::{Cause, Context, Plugin};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
 
-/// Calls a tool. Returns the outcome, and the cause if the guest failed.
+/// Calls a tool; `answers` stand in for the network, if there are any. Returns the outcome, and the cause if the guest failed.
 ///
 /// # Errors
 ///
@@ -22,6 +23,7 @@ pub(super) async fn call(
     tool: &str,
     arguments: Arguments,
     workspace: Arc<dyn Workspace>,
+    answers: Option<Arc<Answers>>,
 ) -> Result<(Outcome, Option<Cause>), Refused> {
     let admitted = plugin.admit(&chat);
     let admitted = admitted.map_err(|busy| Refused::Busy(busy.to_string()))?;
@@ -44,6 +46,7 @@ pub(super) async fn call(
         cancelled: CancellationToken::new(),
         events: Events::default(),
         nested: None,
+        answers,
     };
     let (ran, cause) = plugin
         .call_with_cause(admitted, tool, request, context)

@@ -41,6 +41,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let folder = Folder::open(&options.folder)?;
     let cases = Cases::read(&folder.path)?;
+    let values = options.given.values()?;
     let build = How::for_debugging(options.install, true);
     let build = build.of(&folder);
     // `None`: the language has no tests of its own.
@@ -61,7 +62,7 @@ pub(super) async fn run(
     };
     let bytes = super::component(&component)?;
     let grants = options.given.grants(folder.grants()?);
-    let runner = cases::Runner::new(engine(common)?, &folder, grants, options.given.settings());
+    let runner = cases::Runner::new(engine(common)?, &folder, grants, values);
     let summary = runner.run(&bytes, &cases, &prepared).await?;
     let failed = native == Some(false);
     let passed = !failed && summary.passed();

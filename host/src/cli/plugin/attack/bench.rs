@@ -129,18 +129,18 @@ impl Bench {
         let known = reached(&metrics.text());
         let workspace = Arc::clone(&self.workspace) as Arc<dyn Workspace>;
         let (chat, tool) = (self.chat.clone(), &called.tool);
-        let (outcome, cause) = match lone_call::call(plugin, chat, tool, arguments, workspace).await
-        {
-            Ok(ended) => ended,
-            // No memory is left for another guest.
-            Err(busy) => {
-                let ended = Ended {
-                    ends: End::Limit,
-                    ..Ended::refused_by_the_host(busy.to_string())
-                };
-                return Ok(Attempt { called, ended });
-            }
-        };
+        let (outcome, cause) =
+            match lone_call::call(plugin, chat, tool, arguments, workspace, None).await {
+                Ok(ended) => ended,
+                // No memory is left for another guest.
+                Err(busy) => {
+                    let ended = Ended {
+                        ends: End::Limit,
+                        ..Ended::refused_by_the_host(busy.to_string())
+                    };
+                    return Ok(Attempt { called, ended });
+                }
+            };
         let now = reached(&metrics.text());
         let new = now
             .into_iter()

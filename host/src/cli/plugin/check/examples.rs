@@ -118,7 +118,14 @@ async fn run_example(
     workspace: &Arc<dyn Workspace>,
 ) -> Result<(), Unkept> {
     let chat = "check".parse().map_err(|error| format!("{error}"))?;
-    let called = lone_call::call(plugin, chat, &tool.name, arguments, Arc::clone(workspace));
+    let called = lone_call::call(
+        plugin,
+        chat,
+        &tool.name,
+        arguments,
+        Arc::clone(workspace),
+        None,
+    );
     let (outcome, cause) = called.await.map_err(|busy| busy.to_string())?;
     let reply = match outcome.result {
         Ok(reply) => reply,
