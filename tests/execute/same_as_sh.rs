@@ -1,13 +1,17 @@
 //! Ordinary commands, in the shares that agents show: each does what it does in a plain shell.
 //!
 //! `tests/same_as_sh/commands.txt` has the commands, between lines `%%`. A first line `#! differs: …` says why one does not do the same.
-//! Each runs twice, in equal directories that `place.sh` makes: by `execute`, and by `sh -c`. Exit code, output and files must agree.
+//! Each runs twice, in equal directories that `place.sh` makes: by `execute`, and by `sh -c`. Exit code, output and files must agree. A
+//! command that changes nothing leaves its directories to the next one.
 
 use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::time::SystemTime;
 
 use futures_util::{StreamExt as _, stream};
 use serde_json::json;
@@ -44,8 +48,7 @@ async fn different(setup: &Setup) -> Vec<String> {
     let made = make.env("HOME", &root).stdin(Stdio::null()).status();
     assert!(made.unwrap().success());
     let bare = root.join("bare");
-    let copied = Command::new("cp").arg("-a").args([&place, &bare]).status();
-    assert!(copied.unwrap().success());
+    copy(&place, &bare);
     std::fs::remove_dir_all(bare.join(".git")).unwrap();
     let environment = setup.execute("env").await["output"]
         .as_str()
@@ -57,10 +60,12 @@ async fn different(setup: &Setup) -> Vec<String> {
         .collect();
     // Through an agent, a command is the same operation as here.
     let every = if elsewhere::is_elsewhere() { 4 } else { 1 };
-    let rows = COMMANDS.split("\n%%\n").enumerate().step_by(every);
-    let each = rows.map(|(number, row)| {
-        let (place, bare, environment) = (&place, &bare, &environment);
+    let rows = COMMANDS.split("\n%%\n").step_by(every);
+    let free = Mutex::new((0..AT_ONCE).collect::<Vec<_>>());
+    let each = rows.map(|row| {
+        let (place, bare, environment, free) = (&place, &bare, &environment, &free);
         async move {
+            let number = free.lock().unwrap().pop().unwrap();
             let (reason, command) = match row.strip_prefix(DIFFERS) {
                 Some(rest) => rest.split_once('\n').unwrap(),
                 None => ("", row),
@@ -69,13 +74,13 @@ async fn different(setup: &Setup) -> Vec<String> {
             let mut tries = 0;
             let (found, expected) = loop {
                 tries += 1;
-                // Copying the repository takes longest.
                 let from = if command.contains("git") { place } else { bare };
                 let (found, expected) = both(setup, command, from, number, environment).await;
                 if found == expected || tries == 3 {
                     break (found, expected);
                 }
             };
+            free.lock().unwrap().push(number);
             match (found == expected, reason.is_empty()) {
                 (false, true) => Some(report(command, &found, &expected)),
                 (true, false) => Some(format!(
@@ -100,12 +105,13 @@ async fn both(
     environment: &[(&str, &str)],
 ) -> (Outcome, Outcome) {
     // Commands see the name of their directory.
-    let [ours, theirs] =
-        ["ours", "theirs"].map(|kind| from.with_file_name(kind).join(number.to_string()));
-    for copy in [&ours, &theirs] {
-        std::fs::create_dir_all(copy.parent().unwrap()).unwrap();
-        let copied = Command::new("cp").arg("-a").args([from, copy]).status();
-        assert!(copied.unwrap().success());
+    let name = format!("{}{number}", from.file_name().unwrap().display());
+    let [ours, theirs] = ["ours", "theirs"].map(|kind| from.with_file_name(kind).join(&name));
+    for place in [&ours, &theirs] {
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        if !place.exists() {
+            copy(from, place);
+        }
     }
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let variables: Vec<(String, String)> = environment.iter().map(owned).collect();
@@ -119,10 +125,32 @@ async fn both(
         output: shown(reply["output"].as_str().unwrap_or_default(), &ours),
         files: files(&ours),
     };
-    for copy in [&ours, &theirs] {
-        std::fs::remove_dir_all(copy).unwrap();
+    let unchanged = stamps(from);
+    for place in [&ours, &theirs] {
+        if stamps(place) != unchanged {
+            std::fs::remove_dir_all(place).unwrap();
+        }
     }
     (found, expected)
+}
+
+fn copy(from: &Path, to: &Path) {
+    let copied = Command::new("cp").arg("-a").args([from, to]).status();
+    assert!(copied.unwrap().success());
+}
+
+/// Returns mode, size and time of the last change of everything in a directory, and of the directory itself.
+fn stamps(directory: &Path) -> BTreeMap<PathBuf, (u32, u64, SystemTime)> {
+    let stamp = |found: &Metadata| {
+        let mode = found.permissions().mode();
+        (mode, found.len(), found.modified().unwrap())
+    };
+    let mut stamps: BTreeMap<_, _> = below(directory)
+        .into_iter()
+        .map(|(path, found)| (relative(&path, directory), stamp(&found)))
+        .collect();
+    stamps.insert(PathBuf::new(), stamp(&directory.metadata().unwrap()));
+    stamps
 }
 
 /// Runs a command in a plain shell, with the variables that commands get.
@@ -159,35 +187,51 @@ fn shown(output: &str, directory: &Path) -> String {
     output.replace(directory.to_str().unwrap(), "PLACE")
 }
 
-/// Returns all files below a directory with their modes and contents, without those of git and of Python's cache.
-fn files(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
-    let mut files = BTreeMap::new();
+/// Returns everything below a directory.
+fn below(directory: &Path) -> Vec<(PathBuf, Metadata)> {
+    let mut all = Vec::new();
     let mut pending = vec![directory.to_path_buf()];
     while let Some(above) = pending.pop() {
         for entry in std::fs::read_dir(above).unwrap() {
             let path = entry.unwrap().path();
             let found = path.symlink_metadata().unwrap();
-            let content = if path.ends_with(".git") || path.ends_with("__pycache__") {
-                continue;
-            } else if found.is_dir() {
+            if found.is_dir() {
                 pending.push(path.clone());
-                Vec::new()
-            } else if found.is_symlink() {
-                std::fs::read_link(&path)
-                    .unwrap()
-                    .into_os_string()
-                    .into_encoded_bytes()
+            }
+            all.push((path, found));
+        }
+    }
+    all
+}
+
+fn relative(path: &Path, directory: &Path) -> PathBuf {
+    path.strip_prefix(directory).unwrap().to_path_buf()
+}
+
+/// Returns all files below a directory with their modes and contents, without those of git and of Python's cache.
+fn files(directory: &Path) -> BTreeMap<PathBuf, (u32, Vec<u8>)> {
+    let own = |path: &Path| {
+        !path
+            .iter()
+            .any(|name| name == ".git" || name == "__pycache__")
+    };
+    let all = below(directory).into_iter();
+    let all = all.map(|(path, found)| (relative(&path, directory), path, found));
+    let all = all
+        .filter(|(name, ..)| own(name))
+        .map(|(name, path, found)| {
+            let content = if found.is_symlink() {
+                let target = std::fs::read_link(&path).unwrap();
+                target.into_os_string().into_encoded_bytes()
             } else if found.is_file() {
                 let content = std::fs::read(&path).unwrap();
                 shown(&String::from_utf8_lossy(&content), directory).into_bytes()
             } else {
                 Vec::new()
             };
-            let name = path.strip_prefix(directory).unwrap().to_path_buf();
-            files.insert(name, (found.permissions().mode(), content));
-        }
-    }
-    files
+            (name, (found.permissions().mode(), content))
+        });
+    all.collect()
 }
 
 fn report(command: &str, found: &Outcome, expected: &Outcome) -> String {

@@ -124,3 +124,5 @@ echo 'More.' >>README.md
 git commit -q -a -m 'Say more in the README'
 git tag v1.0
 git branch feature
+# Samples, which would be copied for each command of git.
+rm -r .git/hooks
