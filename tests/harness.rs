@@ -62,8 +62,8 @@ pub(crate) const UNTIL_IT_SLEEPS: &str = "until grep -q ^sleep /proc/$!/cmdline;
 
 /// A directory for the state directories of this process.
 pub(crate) fn state_dir() -> &'static Path {
-    static STATE: OnceLock<TempDir> = OnceLock::new();
-    STATE.get_or_init(|| tempfile::tempdir().unwrap()).path()
+    static STATE: OnceLock<PathBuf> = OnceLock::new();
+    STATE.get_or_init(postgres::until_exit::directory)
 }
 
 /// A state directory that several tests of this process use, with the code of the embedded components.

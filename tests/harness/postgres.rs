@@ -1,5 +1,8 @@
 //! A server of PostgreSQL in a temporary directory, which ends with the program that started it.
 
+#[path = "until_exit.rs"]
+pub(crate) mod until_exit;
+
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -186,7 +189,12 @@ impl Drop for Server {
 /// Makes a database on a server that the tests of this program share, and returns its address.
 pub(crate) fn database() -> String {
     static SHARED: OnceLock<Server> = OnceLock::new();
-    SHARED.get_or_init(Server::start).database()
+    let shared = SHARED.get_or_init(|| {
+        let server = Server::start();
+        until_exit::remove(server.directory.path());
+        server
+    });
+    shared.database()
 }
 
 /// Returns how a host uses the database at an address. Its lease lasts for longer than any test: see [`expire`].
