@@ -132,7 +132,10 @@ async fn a_browser_logs_in_by_a_link_once_and_by_the_form() {
         (&json!(0), &json!(false))
     );
     assert!(seen["again"].as_str().unwrap().contains("link"), "{seen}");
-    assert_eq!(seen["refused"], "The token is not valid.");
+    assert_eq!(
+        seen["refused"],
+        "The token is not valid: ask the operator for one (`toolhost token`)."
+    );
 }
 
 #[needs(client = "console", program = "chromium")]

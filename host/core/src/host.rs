@@ -395,10 +395,13 @@ impl Host {
         let calls = self.inner.calls.wait();
         if tokio::time::timeout(time, calls).await.is_err() {
             let left = self.inner.calls.len();
-            tracing::warn!(
-                left,
-                "calls still run after the time for draining: they are cancelled"
-            );
+            match time.is_zero() {
+                true => tracing::info!(left, "calls that run are cancelled"),
+                false => tracing::warn!(
+                    left,
+                    "calls still run after the time for draining: they are cancelled"
+                ),
+            }
         }
     }
 

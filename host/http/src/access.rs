@@ -157,7 +157,12 @@ impl Access {
             let detail = "send one `Authorization: Bearer <token>`";
             return Err(Problem::new(Kind::NO_TOKEN, detail));
         };
-        let wrong = || Problem::new(Kind::WRONG_TOKEN, "The bearer token is not valid.");
+        let wrong = || {
+            Problem::new(
+                Kind::WRONG_TOKEN,
+                "The bearer token is not valid: ask the operator for one (`toolhost token`).",
+            )
+        };
         self.tokens.find(token).ok_or_else(wrong)
     }
 }

@@ -42,7 +42,7 @@ pub enum StateDirError {
         source: io::Error,
     },
     /// Another user owns it.
-    #[error("the state directory {path} belongs to user {owner}, not to user {user}: name another with --state-dir", path = path.display())]
+    #[error("the state directory {path} belongs to user {owner}, not to user {user}: run this as that user (`sudo -u`), or name another directory with --state-dir", path = path.display())]
     Foreign {
         /// The directory.
         path: PathBuf,

@@ -182,7 +182,10 @@ impl Console {
         let principal = access.tokens.find(token.trim().as_bytes());
         let Some(principal) = principal else {
             self.inner.attempts.lock().failed(peer, now);
-            return Err(Problem::new(Kind::WRONG_TOKEN, "The token is not valid."));
+            return Err(Problem::new(
+                Kind::WRONG_TOKEN,
+                "The token is not valid: ask the operator for one (`toolhost token`).",
+            ));
         };
         Ok(self.set_cookie(&principal, Means::Token, extensions))
     }

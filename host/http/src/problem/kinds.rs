@@ -39,7 +39,7 @@ kinds! {
     NO_TOKEN = 401, "no_token", "A token is needed",
         "send `Authorization: Bearer <token>`";
     WRONG_TOKEN = 401, "wrong_token", "The token is not known",
-        "The bearer token is not valid.";
+        "The bearer token is not valid: ask the operator for one (`toolhost token`).";
     MISSING_SCOPE = 403, "missing_scope", "The token is not good for this",
         "this token lacks the scope \"admin\"";
     FOREIGN_CHAT = 403, "foreign_chat", "The token is for other chats",

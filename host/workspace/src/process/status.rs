@@ -123,7 +123,8 @@ impl Signal {
 }
 
 fn no_signal(text: &str) -> String {
-    format!("there is no signal {text:?}")
+    let names = Signal::NAMES.join(", ");
+    format!("there is no signal {text:?}: a signal is one of {names}")
 }
 
 #[cfg(test)]
