@@ -150,18 +150,18 @@ async fn a_bounded_token_sees_its_own_alone_and_hears_of_nothing_else() {
         assert_eq!(stream.next().await.unwrap()["calls"], json!([]));
     }
     let sleeps = |name: &str| format!("echo runs > {name}; exec sleep 1000");
-    run(&server, "b-1", "secret", &sleeps("one"));
+    run(&server, "z-1", "secret", &sleeps("one"));
     setup.file("one").await;
-    all.until(|event| ids(event, "processes") == ["b-1/secret"])
+    all.until(|event| ids(event, "processes") == ["z-1/secret"])
         .await;
     run(&server, "a-1", "own", &sleeps("two"));
     setup.file("two").await;
-    all.until(|event| ids(event, "processes") == ["a-1/own", "b-1/secret"])
+    all.until(|event| ids(event, "processes") == ["a-1/own", "z-1/secret"])
         .await;
     // The first event after the empty one is about its own chat: the reader heard nothing of the other.
     let event = some.next().await.unwrap();
     let text = event.to_string();
-    assert!(!text.contains("b-1") && !text.contains("secret"), "{text}");
+    assert!(!text.contains("z-1") && !text.contains("secret"), "{text}");
     let event = match ids(&event, "processes").is_empty() {
         true => {
             some.until(|event| !ids(event, "processes").is_empty())
@@ -174,7 +174,7 @@ async fn a_bounded_token_sees_its_own_alone_and_hears_of_nothing_else() {
         (vec!["a-1/own".to_owned()], vec!["a-1/own".to_owned()])
     );
     assert_eq!(event["calls"][0].get("token"), None, "it is bounded");
-    let call = server.request(Method::DELETE, "/v1/chats/b-1");
+    let call = server.request(Method::DELETE, "/v1/chats/z-1");
     assert_eq!(answer(call).await.0, 200);
     all.until(|event| ids(event, "calls") == ["a-1/own"]).await;
     // The token for one tool has heard of none of these calls: its next event is the end of the stream.
