@@ -317,12 +317,14 @@ async fn the_namespaces_of_a_chat_end_with_it() {
 #[test]
 fn a_command_in_the_terminal_has_namespaces_as_well() {
     let ground = Ground::new();
-    let run = |script: &str| {
-        let mut command = ground.command("sandbox", &["run", "--", "sh", "-c", script]);
+    let run_with = |options: &[&str], script: &str| {
+        let arguments = [&["run"], options, &["--", "sh", "-c", script]].concat();
+        let mut command = ground.command("sandbox", &arguments);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
         (output.status.code(), said)
     };
+    let run = |script: &str| run_with(&[], script);
     let (code, number) = run("echo $$; exit 7");
     assert_eq!(code, Some(7));
     assert!(number.parse::<u32>().unwrap() < 10, "{number}");
@@ -330,4 +332,9 @@ fn a_command_in_the_terminal_has_namespaces_as_well() {
     assert_eq!(run("kill -TERM $$").0, Some(128 + 15));
     assert_eq!(run("echo x > /tmp/x && cat /tmp/x; ls /run").1, "x");
     assert_ne!(run("cat @STATE/cache.key || cat ~/.ssh/id").0, Some(0));
+    assert_eq!(run("stat -c %a /tmp").1, "700");
+    // Without a sandbox, it runs as any program of the terminal.
+    let own = std::fs::read_link("/proc/self/ns/mnt").unwrap();
+    let seen = run_with(&["--sandbox", "off"], "readlink /proc/self/ns/mnt");
+    assert_eq!(seen, (Some(0), own.to_str().unwrap().to_owned()));
 }

@@ -6,6 +6,8 @@ use std::io;
 use std::path::PathBuf;
 use std::process::ExitStatus;
 
+use toolhost_sandbox::Mode;
+
 use super::contain::{Spawner, run_in_terminal};
 use super::registry::Config;
 
@@ -24,10 +26,12 @@ pub fn run_confined<'a>(
     variables: impl IntoIterator<Item = (&'a OsStr, &'a OsStr)>,
 ) -> io::Result<ExitStatus> {
     config.spawner.iter().for_each(Spawner::lets_join);
-    let confined =
-        config
-            .common()
-            .confine(&config.workspace, &config.sandbox, Some(temporary), None);
+    // The spawner of all chats is in namespaces of its own, too, which are no place for a command.
+    let is_confined = config.sandbox.mode != Mode::Off;
+    let temporary = is_confined.then_some(temporary);
+    let confined = config
+        .common()
+        .confine(&config.workspace, &config.sandbox, temporary, None);
     let confined = confined.map_err(io::Error::other)?;
     let given = config.environment.variables().chain(variables);
     let mut all: BTreeMap<_, _> = given
@@ -43,6 +47,6 @@ pub fn run_confined<'a>(
         &config.workspace,
         all,
         confined.sandbox.recipe()?,
-        confined.spawner.as_ref(),
+        confined.spawner.as_ref().filter(|_| is_confined),
     )
 }

@@ -1,6 +1,8 @@
 //! `toolhost sandbox run`.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
@@ -33,7 +35,11 @@ pub(super) async fn run(
     for gap in &config.prepare_sandbox()?.report().missing {
         tracing::warn!("the sandbox does not enforce the whole policy: {gap}");
     }
-    let temporary = tempfile::Builder::new().prefix("toolhost-").tempdir()?;
+    // As the host makes it for a chat.
+    let temporary = tempfile::Builder::new()
+        .prefix("toolhost-")
+        .permissions(Permissions::from_mode(0o700))
+        .tempdir()?;
     let directory = temporary.path().to_path_buf();
     let (done, ended) = oneshot::channel();
     let runtime = Handle::current();
