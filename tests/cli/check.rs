@@ -319,3 +319,27 @@ fn the_doctor_looks_at_what_the_configuration_names() {
         "{said}"
     );
 }
+
+/// The keys that are commented out are right as well.
+#[test]
+fn the_example_is_valid_with_everything_that_it_shows() {
+    let output = run(&["config", "example"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let example = text(&output.stdout);
+    let (code, all) = Configured::new(example).check();
+    assert_eq!(code, Some(0), "{all}");
+    let shown = |line: &str| match line.strip_prefix('#') {
+        Some(key) if !key.starts_with(' ') => format!("{key}\n"),
+        _ => format!("{line}\n"),
+    };
+    let everything: String = example.lines().map(shown).collect();
+    let ground = tempfile::tempdir().unwrap();
+    std::fs::create_dir(ground.path().join("workspace")).unwrap();
+    let everything = everything.replace("/srv/toolhost", ground.path().to_str().unwrap());
+    let (code, all) = Configured::new(&everything).check();
+    // The component is not there.
+    assert_eq!(code, Some(2), "{all}");
+    let others = all.lines().filter(|line| line.starts_with("  "));
+    let others: Vec<_> = others.filter(|line| !line.contains("weather")).collect();
+    assert!(others.is_empty(), "{others:#?}\n{everything}");
+}

@@ -1,4 +1,4 @@
-//! `toolhost config`: finding all problems of a configuration file at once.
+//! `toolhost config`: a configuration to begin with, and finding all problems of one at once.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,17 @@ enum Command {
     /// one also looks for the files and variables that it names, loads its plugins, and compares the tools that tokens name with
     /// those that there are. With --json, standard output has the problems as well. Exit codes: 0 if nothing is wrong, 2 otherwise.
     Check(Check),
+    /// Print a configuration to begin with
+    ///
+    /// It says what the keys are for that most operators set, with their defaults:
+    ///
+    ///   toolhost config example > toolhost.toml
+    #[command(verbatim_doc_comment)]
+    Example,
 }
+
+/// What `toolhost config example` prints.
+const EXAMPLE: &str = include_str!("config/example.toml");
 
 #[derive(Debug, Args)]
 struct Check {
@@ -34,7 +44,13 @@ struct Check {
 }
 
 pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<ExitCode> {
-    let Command::Check(Check { file }) = options.command;
+    let file = match options.command {
+        Command::Check(Check { file }) => file,
+        Command::Example => {
+            print(EXAMPLE.trim_end())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     let path = file.or_else(|| configuration::path(common.config.as_deref()));
     let path = path.context("there is no configuration to check: name a file")?;
     let checked = check(common, &path).await;

@@ -29,7 +29,7 @@ const FINDERS: [&str; 11] = [
 
 /// Other commands, each with the global flags that its help and that of the commands below it leaves out. With `json` among them,
 /// the command prints nothing as JSON, or nothing else, and refuses that flag.
-const UNLISTED: [(&[&str], &[&str]); 14] = [
+const UNLISTED: [(&[&str], &[&str]); 16] = [
     (&["serve"], &[JSON]),
     (&["mcp"], &[JSON]),
     (&["agent"], &[JSON]),
@@ -42,6 +42,8 @@ const UNLISTED: [(&[&str], &[&str]); 14] = [
         &["config"],
         &["workspace", "workspace_anyway", "log", "log_format"],
     ),
+    (&["config", "example"], &OF_FILES),
+    (&["config", "example"], &[JSON]),
     (&["token"], &OF_FILES),
     (&["completions"], &OF_FILES),
     (&["completions"], &[JSON]),
