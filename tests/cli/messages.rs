@@ -162,6 +162,16 @@ fn a_workspace_that_is_none_is_the_doctors_advice() {
     );
 }
 
+#[test]
+fn what_the_operator_has_turned_off_is_turned_on_again_by_leaving_that_out() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut doctor = toolhost(workspace.path());
+    let output = doctor.args(["doctor", "--sandbox-no-namespaces"]).output();
+    let table = text(&output.unwrap().stdout).to_owned();
+    let remedy = table.contains("a start without --sandbox-no-namespaces");
+    assert!(remedy && !table.contains("userns"), "{table}");
+}
+
 /// One rule for scripts: what did not work exits with 1, whichever way the tool says so.
 #[test]
 fn what_did_not_work_exits_with_1() {

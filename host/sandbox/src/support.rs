@@ -36,6 +36,9 @@ pub struct Layer {
 }
 
 impl Support {
+    /// Why namespaces are missing where the operator has turned them off.
+    pub const NO_NAMESPACES: &str = "they are disabled by --sandbox-no-namespaces";
+
     /// Detects the layers, except for namespaces, which only a single-threaded process can try.
     #[must_use]
     pub fn detect() -> Self {
@@ -81,8 +84,11 @@ impl Support {
                 name: "namespaces",
                 state: self.namespaces.clone().map(|()| String::new()),
                 protects: "names of processes, /tmp, /run, paths to hide below the workspace, modes of files; lists of hosts",
-                enable: match self.namespaces {
+                enable: match &self.namespaces {
                     Ok(()) => "",
+                    Err(why) if why == Self::NO_NAMESPACES => {
+                        "a start without --sandbox-no-namespaces"
+                    }
                     Err(_) => {
                         "namespaces for ordinary users (kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces), or in a container its options for them"
                     }

@@ -71,7 +71,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Result<Support, PrepareError> {
     let mut support = Support::detect();
     if policy.no_namespaces {
-        support.namespaces = Err("they are disabled by --sandbox-no-namespaces".to_owned());
+        support.namespaces = Err(Support::NO_NAMESPACES.to_owned());
     } else if let Some(spawner) = spawner {
         support.namespaces = try_namespaces(spawner)?;
     }
