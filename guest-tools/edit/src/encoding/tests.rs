@@ -144,6 +144,15 @@ fn what_would_not_come_back_is_not_edited() {
     assert_eq!((str::from_utf8(&text.bytes), lossless), (Ok("≒≒\n"), false));
     let invalid = Text::read(b"\x82".to_vec(), encoding).unwrap_err();
     assert_eq!(invalid.to_string(), "file is not valid Shift_JIS");
+    // The guess is based on the beginning.
+    let chinese = "中文文字处理\n".repeat(40_000);
+    let mut mixed = named("gbk").encode(&chinese).unwrap();
+    mixed.push(0xFF);
+    let why = Text::read(mixed, None).unwrap_err().to_string();
+    assert_eq!(
+        why,
+        "file seems to be GBK, but some of its bytes are not; if it has another encoding, pass that as encoding"
+    );
 }
 
 #[test]

@@ -20,8 +20,10 @@ pub enum NotText {
     Binary(Option<&'static str>),
     /// It is text in UTF-32, which is not supported.
     Utf32,
-    /// The bytes are not valid in the encoding.
+    /// The bytes are not valid in the encoding that was given.
     Invalid(Encoding),
+    /// The beginning of the file looks like this encoding, but other bytes are not valid in it.
+    Mixed(Encoding),
     /// The file has the byte order mark of another encoding than the one that was given.
     Marked(Encoding),
     /// Some characters have other bytes in the file than the encoding gives them.
@@ -42,6 +44,13 @@ impl fmt::Display for NotText {
             Self::Utf32 => f.write_str("file is text in UTF-32, which is not supported"),
             Self::Invalid(encoding) => {
                 write!(f, "file is not valid {}", encoding.name())
+            }
+            Self::Mixed(encoding) => {
+                let name = encoding.name();
+                write!(
+                    f,
+                    "file seems to be {name}, but some of its bytes are not; if it has another encoding, pass that as encoding"
+                )
             }
             Self::Marked(encoding) => {
                 let name = encoding.name();
@@ -91,7 +100,10 @@ impl Text {
             };
             return Ok((text, true));
         }
-        let invalid = || NotText::Invalid(encoding);
+        let invalid = || match given {
+            None => NotText::Mixed(encoding),
+            Some(_) => NotText::Invalid(encoding),
+        };
         let text = encoding.decode(&data).ok_or_else(invalid)?;
         let lossless = encoding.encode(&text).is_ok_and(|bytes| bytes == data);
         if !lossless && given.is_none() && encoding == Encoding::Legacy(encoding_rs::GBK) {

@@ -16,6 +16,10 @@ const MAX_WHOLE: u32 = 4 << 20;
 /// Reads a page of a file in this encoding.
 type Read<'r> = dyn Fn(&mut Scan<'_>, Encoding) -> Result<(Page, bool), Refusal> + 'r;
 
+/// The note on a file whose bytes are not all in the encoding that it seems to have.
+const NOT_EDITED: &str =
+    "edit_files cannot edit the file: some of its bytes would change outside of the edit";
+
 const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// What there is at a path.
@@ -85,12 +89,20 @@ fn look_at_all<'a>(
         Err(NotText::Utf32) => {
             return Ok(Opened::Other(other(&scan, "text/plain; charset=utf-32")));
         }
+        Err(NotText::Mixed(encoding)) => {
+            return Ok(Opened::Text(OpenedText {
+                scan,
+                lines: encoding,
+                encoding,
+                is_marked: false,
+                is_certain: true,
+                note: Some(NOT_EDITED),
+            }));
+        }
         Err(problem) => return Err(Refusal::report(format!("{problem}: {path}"))),
     };
     let (encoding, is_marked) = (text.encoding, text.is_marked());
-    let note = (!lossless).then_some(
-        "edit_files cannot edit the file: some of its bytes would change outside of the edit",
-    );
+    let note = (!lossless).then_some(NOT_EDITED);
     let (scan, lines) = match encoding {
         Encoding::Utf8 => (scan, Encoding::Utf8),
         _ if is_whole => (scan.of_text(text.bytes), Encoding::Utf8),

@@ -217,6 +217,15 @@ fn encodings_are_known() {
     );
     let wrong = refused(&files, r#"{"path": "f", "encoding": "shift_jis"}"#);
     assert_eq!(wrong, "file is not valid Shift_JIS: f");
+    // A file is shown although not all of it is what its beginning looks like.
+    let gbk = toolhost_edit::encoding::Encoding::named("gbk").unwrap();
+    let chinese = gbk.encode("中文文字处理\n").unwrap().repeat(40_000);
+    let mixed = page([&chinese[..], b"\xff\n"].concat(), 40_000, 2);
+    assert_eq!(
+        (shown(&mixed).0, mixed.encoding.as_deref()),
+        ("40000\t中文文字处理\n40001\t\u{fffd}", Some("GBK"))
+    );
+    assert!(mixed.note.unwrap().contains("cannot edit"));
 }
 
 #[test]
