@@ -2,6 +2,7 @@
 
 mod c;
 mod go;
+mod mistake;
 mod python;
 mod rust;
 mod script;
