@@ -92,13 +92,14 @@ pub(super) fn of_esbuild(said: &str, source: &str) -> Option<String> {
         let mut lines = error.lines().take_while(|line| !line.starts_with("node:"));
         let message = lines.next()?;
         let rest: Vec<_> = lines.take_while(|line| !line.starts_with('▲')).collect();
-        if message.ends_with("for import \"tools\"") {
+        let place = rest.iter().find_map(|line| line.trim().strip_suffix(':'));
+        let is_of_main = place.is_some_and(|place| place.starts_with("build/main.js:"));
+        if is_of_main && message.contains("\"tools\"") {
             told.push(format!(
                 "{source} does not export its tools: add the line `export {{ tools }} from \"toolhost\";`"
             ));
             continue;
         }
-        let place = rest.iter().find_map(|line| line.trim().strip_suffix(':'));
         told.push(match place {
             Some(place) => format!("{place}: {message}{}", advice(message)),
             None => format!("{message}{}", advice(message)),

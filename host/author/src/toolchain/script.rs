@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use super::{Build, BuildError, Missing, Program, mistake, world};
+use super::{Build, BuildError, Missing, Program, ProgramError, mistake, world};
 use crate::program::find;
 use crate::{Language, embedded};
 
@@ -64,6 +64,8 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
             "--external:toolhost:*",
             "--external:wasi:*",
             "--log-level=warning",
+            // A file without exports would only be warned of.
+            "--log-override:import-is-undefined=error",
             "--sourcemap=external",
         ])
         .arg("--outfile=build/bundle.js");
@@ -150,10 +152,7 @@ pub(super) async fn tests(build: &Build<'_>) -> Result<Program, BuildError> {
 /// Makes sure that the packages of the plugin are there.
 async fn provide(build: &Build<'_>) -> Result<(), BuildError> {
     if find("npm", &[]).is_none() {
-        return Err(BuildError::NotInstalled {
-            what: "npm".into(),
-            how: "install Node.js from https://nodejs.org".into(),
-        });
+        return Err(ProgramError::Missing("npm".into()).into());
     }
     if build.folder.join("node_modules/.bin/esbuild").exists() {
         return Ok(());
