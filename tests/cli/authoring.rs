@@ -4,6 +4,7 @@ mod cost;
 mod dev;
 mod languages;
 mod missing;
+mod mistakes;
 
 use std::path::PathBuf;
 

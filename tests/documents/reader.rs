@@ -12,8 +12,8 @@ use super::blocks::Block;
 use crate::cli::authoring::toolchain;
 use crate::harness::{program, with_code};
 
-/// The address that the pages use. Another one, which is free, stands for it.
-const ADDRESS: &str = "127.0.0.1:7411";
+/// The ports of the addresses that the pages use. A free one stands for each.
+const PORTS: std::ops::RangeInclusive<u16> = 7411..=7417;
 
 /// The home directory that the pages name in absolute paths.
 const HOME: &str = "/home/me";
@@ -147,7 +147,8 @@ impl Reader {
     /// Replaces the address and the home directory of a page with those of the reader.
     fn placed(&self, text: &str) -> String {
         let home = self.home.path().display().to_string();
-        text.replace(ADDRESS, &self.address).replace(HOME, &home)
+        let placed = |text: String, port| text.replace(&format!("127.0.0.1:{port}"), &self.address);
+        PORTS.fold(text.to_owned(), placed).replace(HOME, &home)
     }
 
     /// Starts the servers of a client's configuration as the client does, and asks each for its tools. The tool of the plugin is there.

@@ -383,6 +383,18 @@ fn versions_are_compared() {
     );
 
     std::fs::write(home.path("processes.wasm"), guest("process_user")).unwrap();
+    let differ = home.run(&["plugin", "diff", &old, "processes.wasm"]);
+    let text = String::from_utf8(differ.stdout).unwrap();
+    assert!(
+        text.lines().any(|line| line == "+ needs processes"),
+        "{text}"
+    );
+    let is_import = |line: &&str| line.starts_with("+ imports ");
+    let mut imports = text.lines().filter(is_import).peekable();
+    assert!(
+        imports.peek().is_some() && !imports.any(|line| line.ends_with("true")),
+        "{text}"
+    );
     let differ = home.run(&["plugin", "diff", &old, "processes.wasm", "--json"]);
     let shown: Value = serde_json::from_slice(&differ.stdout).unwrap();
     let paths = shown["changes"].as_array().unwrap().iter();

@@ -153,6 +153,11 @@ class Tools(unittest.TestCase):
         def odd(text: complex):
             """Does it."""
 
+        async def waiting(text: str):
+            """Does it."""
+
+        with self.assertRaisesRegex(TypeError, "the tool waiting is an async function"):
+            tool(waiting)
         with self.assertRaisesRegex(ValueError, "no docstring"):
             tool(undocumented)
         with self.assertRaisesRegex(TypeError, "has the parameter"):

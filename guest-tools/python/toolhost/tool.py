@@ -80,6 +80,8 @@ def tool(
         return lambda function: tool(function, **options)
     name = name or function.__name__
     check_name(name)
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"the tool {name} is an async function, and nothing would run it: make it a plain one, without await")
     hints, input_schema, documented = describe(function, name)
     if not (description or documented):
         raise ValueError(f"the tool {name} has no docstring; say there, for the model, what it does")

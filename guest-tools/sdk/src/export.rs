@@ -204,8 +204,18 @@ pub fn call_tool(tools: &[Entry], call: wit::Call) -> Result<wit::Reply, wit::To
     match tools.iter().find(|tool| tool.name == call.tool) {
         Some(tool) => (tool.call)(&Call::new(call.id), &call.arguments)
             .map(Into::into)
-            .map_err(Into::into),
+            .map_err(|error| with_advice(error).into()),
         None => Err(wit::ToolError::UnknownTool(call.tool)),
+    }
+}
+
+/// Adds what to do to an error of `std::fs`, which says no more than that there is no such file.
+fn with_advice(error: ToolError) -> ToolError {
+    match error {
+        ToolError::Failed(text) if text.contains("(os error 44)") => ToolError::Failed(format!(
+            "{text}; std::fs reaches no files of the workspace: use toolhost_sdk::files"
+        )),
+        other => other,
     }
 }
 

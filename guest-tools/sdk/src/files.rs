@@ -6,6 +6,7 @@
 //! Paths are absolute, or relative to the workspace directory. The host resolves them, and nothing outside can be reached.
 
 mod host;
+mod walk;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ pub use crate::bindings::files::toolhost::plugin::files::{
     Chunk, Entry, Kind, Metadata, Precondition, Skipped, Write,
 };
 pub use host::Host;
+pub use walk::walk;
 
 /// The files of the workspace.
 pub trait Files: fmt::Debug {

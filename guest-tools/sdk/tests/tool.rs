@@ -8,7 +8,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolhost_sdk::__private::{Entry, Exported, list_tools, wit};
+use toolhost_sdk::__private::{Entry, Exported, call_tool, list_tools, wit};
 use toolhost_sdk::prelude::*;
 use toolhost_sdk::testing::call;
 use toolhost_sdk::{Resource, processes};
@@ -327,4 +327,30 @@ fn errors_keep_their_meaning() {
         assert!(matches!(error, ToolError::InvalidArguments(_)), "{error:?}");
         assert!(error.to_string().contains(words), "{error}");
     }
+}
+
+/// Reads a file as a component does.
+#[tool(read_only)]
+fn read_with_std() -> Result<Reply, ToolError> {
+    let text = "No such file or directory (os error 44)";
+    Err(ToolError::Failed(text.to_owned()))
+}
+
+#[test]
+fn an_error_of_std_says_how_to_reach_files() {
+    let call = wit::Call {
+        id: "c".to_owned(),
+        tool: "read_with_std".to_owned(),
+        arguments: "{}".to_owned(),
+    };
+    let tools = [Entry::of::<read_with_std>()];
+    let wit::ToolError::Failed(text) = call_tool(&tools, call).unwrap_err() else {
+        panic!("the tool fails");
+    };
+    assert!(
+        text.ends_with(
+            "(os error 44); std::fs reaches no files of the workspace: use toolhost_sdk::files"
+        ),
+        "{text}"
+    );
 }

@@ -3,6 +3,7 @@
 //! They are the author's own, and run in the folder of the plugin with the author's rights. No command of a tool runs here.
 
 use std::ffi::OsStr;
+use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
@@ -32,6 +33,9 @@ pub enum ProgramError {
         /// The reason.
         source: std::io::Error,
     },
+    /// It failed by a mistake of the author, which this names with its place.
+    #[error("{0}")]
+    Mistake(String),
     /// It failed.
     #[error("`{shown}` failed: {status}")]
     Failed {
@@ -98,6 +102,29 @@ impl Program {
         self.judge(status)
     }
 
+    /// Runs it to its end. If it fails, `mistake` looks in what it printed for a mistake of the author, which then is the error. Without
+    /// one, all that it printed goes to standard error.
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be started, or fails.
+    pub async fn run_explained(
+        mut self,
+        mistake: impl Fn(&str) -> Option<String>,
+    ) -> Result<(), ProgramError> {
+        let output = self.command.output().await;
+        let output = output.map_err(|error| self.not_started(error))?;
+        let said = [output.stdout, output.stderr].concat();
+        if !output.status.success()
+            && let Some(text) = mistake(String::from_utf8_lossy(&said).trim_end())
+        {
+            return Err(ProgramError::Mistake(text));
+        }
+        // Nothing can be done if standard error is closed.
+        _ = std::io::stderr().write_all(&said);
+        self.judge(output.status)
+    }
+
     /// Runs the program to its end, and returns its standard output.
     ///
     /// # Errors
@@ -153,6 +180,12 @@ mod tests {
         assert_eq!(printed, format!("{}\nb\n", root.display()));
         let error = sh("exit 3").run().await.unwrap_err();
         assert_eq!(error.to_string(), "`sh -c exit 3` failed: exit status: 3");
+        let explained = sh("echo out; echo err >&2; exit 3");
+        let explained =
+            explained.run_explained(|said| said.strip_prefix("out\n").map(str::to_owned));
+        assert_eq!(explained.await.unwrap_err().to_string(), "err");
+        let error = sh("exit 3").run_explained(|_| None).await.unwrap_err();
+        assert!(matches!(error, ProgramError::Failed { .. }), "{error}");
         let missing = Program::new("no-such-program", folder.path());
         let error = missing.run().await.unwrap_err();
         assert!(matches!(error, ProgramError::Missing(_)), "{error}");

@@ -2,6 +2,7 @@
 
 mod c;
 mod go;
+mod mistake;
 mod python;
 mod rust;
 mod script;
@@ -64,7 +65,7 @@ pub enum BuildError {
     Manifest(String),
     /// A program of the toolchain failed.
     #[error(transparent)]
-    Program(#[from] ProgramError),
+    Program(ProgramError),
     /// The bindings or the component cannot be made.
     #[error(transparent)]
     Bindings(#[from] BindingsError),
@@ -81,6 +82,27 @@ pub enum BuildError {
         /// The reason.
         source: io::Error,
     },
+}
+
+impl From<ProgramError> for BuildError {
+    fn from(error: ProgramError) -> Self {
+        let how = |name: &str| match name {
+            "cargo" | "rustc" | "rustup" => Some("install Rust from https://rustup.rs"),
+            "python3" => Some("install Python 3.10 or newer from https://www.python.org"),
+            "node" | "npm" => Some("install Node.js from https://nodejs.org"),
+            _ => None,
+        };
+        match error {
+            ProgramError::Missing(what) => match how(&what) {
+                Some(how) => Self::NotInstalled {
+                    how: how.to_owned(),
+                    what,
+                },
+                None => Self::Program(ProgramError::Missing(what)),
+            },
+            other => Self::Program(other),
+        }
+    }
 }
 
 impl Missing {

@@ -65,7 +65,7 @@ pub use grants::{GrantValue, Grants, InvalidGrant, Preopen};
 pub use header::changes;
 pub use limits::{Ceiling, Limits};
 pub use load::{Options, Plugin};
-pub use load_error::LoadError;
+pub use load_error::{LoadError, how_to_build};
 pub use run::Context;
 pub use schema::{InvalidSchema, Schema};
 pub use settings::Settings;

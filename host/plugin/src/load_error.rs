@@ -1,6 +1,6 @@
 //! Errors of loading a plugin, with texts that say what to do.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::contract::{CONTRACT, PACKAGE};
@@ -20,7 +20,7 @@ pub enum LoadError {
     )]
     Name(String),
     /// The file of the component cannot be read.
-    #[error("its component {path} cannot be read: {source}", path = path.display())]
+    #[error("its component {path} cannot be read: {source}{advice}", path = path.display(), advice = how_to_build(path))]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -28,7 +28,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The component's path is not that of a file.
-    #[error("its component {path} is not a file", path = .0.display())]
+    #[error("its component {path} is not a file{advice}", path = .0.display(), advice = how_to_build(.0))]
     NotAFile(PathBuf),
     /// Other users can change the file of the component.
     #[error("its component cannot be used: {0}")]
@@ -175,6 +175,24 @@ pub enum LoadError {
         /// The problem, as a text.
         problem: String,
     },
+}
+
+/// Returns what to do if a path is the folder of a plugin, or a component there that was not built; nothing for other paths. The text
+/// follows an error.
+pub fn how_to_build(path: &Path) -> String {
+    let is_plugin = |folder: &&Path| folder.join("plugin.toml").is_file();
+    if Some(path).filter(is_plugin).is_some() {
+        let built = path.join("build/NAME.wasm");
+        return format!("; name the component of the plugin: {}", built.display());
+    }
+    let folder = path.ancestors().skip(1).take(3).find(is_plugin);
+    match folder.filter(|_| !path.exists()) {
+        Some(folder) => format!(
+            "; build it with `toolhost plugin build {}`",
+            folder.display()
+        ),
+        None => String::new(),
+    }
 }
 
 impl LoadError {

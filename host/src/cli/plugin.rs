@@ -21,14 +21,14 @@ mod workspace;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::{anyhow, bail};
 use clap::{Args, Subcommand};
 
 use self::folder::Folder;
 use super::Common;
 use crate::config::name_of;
 use toolhost_core::Grants;
-use toolhost_plugin::{Capability, CodeCache, Compiler, Engine, Limits};
+use toolhost_plugin::{Capability, CodeCache, Compiler, Engine, Limits, how_to_build};
 use toolhost_service::THIS_PROGRAM;
 use toolhost_service::processes::Prepared;
 use toolhost_state::state_dir::StateDir;
@@ -204,11 +204,14 @@ fn component(path: &Path) -> anyhow::Result<Vec<u8>> {
     use std::io::Read;
     let most = Limits::default().component as u64 + 1;
     let mut bytes = Vec::new();
-    let shown = || format!("cannot read {}", path.display());
-    let file = std::fs::File::open(path).with_context(shown)?;
+    let unreadable = |error| {
+        let advice = how_to_build(path);
+        anyhow!("cannot read {}: {error}{advice}", path.display())
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
     file.take(most)
         .read_to_end(&mut bytes)
-        .with_context(shown)?;
+        .map_err(unreadable)?;
     Ok(bytes)
 }
 

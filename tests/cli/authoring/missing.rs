@@ -60,6 +60,55 @@ fn a_missing_toolchain_is_named_with_the_command_that_installs_it() {
     }
 }
 
+#[test]
+fn tests_without_their_toolchain_name_it() {
+    for (language, expected) in [
+        (
+            "rust",
+            "cargo is missing; install Rust from https://rustup.rs",
+        ),
+        ("python", "python3 is missing; install Python 3.10 or newer"),
+        ("javascript", "npm is missing; install Node.js"),
+    ] {
+        let author = Author::makes("a", &["--lang", language]);
+        let nothing = author.path("bin");
+        std::fs::create_dir(&nothing).unwrap();
+        let mut command = author.command();
+        let output = command.env("PATH", &nothing).args(["plugin", "test", "a"]);
+        let output = output.output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(
+            text(&output.stderr).contains(expected),
+            "{language}: {}",
+            text(&output.stderr)
+        );
+    }
+}
+
+#[test]
+fn what_was_not_built_says_how() {
+    let author = Author::makes("a", &[]);
+    let says = |arguments: &[&str], expected: &str| {
+        let (code, said) = author.run(arguments);
+        assert!(
+            code == 2 && said.contains(expected),
+            "{arguments:?}: {said}"
+        );
+    };
+    let component = "a/build/a.wasm";
+    for command in ["inspect", "check"] {
+        says(
+            &["plugin", command, component],
+            "build it with `toolhost plugin build a`",
+        );
+    }
+    says(&["call", "a", "--plugin", component], "/a`");
+    says(
+        &["call", "a", "--plugin", "a"],
+        "name the component of the plugin: ",
+    );
+}
+
 /// The programs stand for npm: they say what was asked of them.
 #[test]
 fn what_is_missing_is_installed_if_that_is_wanted() {

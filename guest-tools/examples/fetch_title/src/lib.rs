@@ -42,16 +42,16 @@ mod tests {
 
     #[test]
     fn a_page_has_a_title() {
-        let http = FakeHttp::new().answers("GET", URL, 200, "<title> Example\n</title>");
+        let http = FakeHttp::new().responds("GET", URL, 200, "<title> Example\n</title>");
         assert_eq!(title(&http, URL), Reply::object([("title", "Example")]));
     }
 
     #[test]
     fn a_page_that_is_not_there_is_reported() {
-        let http = FakeHttp::new().answers("GET", URL, 404, "");
+        let http = FakeHttp::new().responds("GET", URL, 404, "");
         let expected = Reply::error("https://example.com/ answers with status 404");
         assert_eq!(title(&http, URL), Ok(expected));
-        let http = FakeHttp::new().answers("GET", URL, 200, "plain");
+        let http = FakeHttp::new().responds("GET", URL, 200, "plain");
         assert_eq!(
             title(&http, URL),
             Ok(Reply::error("https://example.com/ has no title"))

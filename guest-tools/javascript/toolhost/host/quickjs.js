@@ -10,6 +10,11 @@ export function begin(id) {
   seed(`${id} ${Date.now()}`);
 }
 
+/** Refuses a function that returns a promise, when its tool is defined. */
+export function check(run, tool) {
+  if (run.constructor.name === "AsyncFunction") settle(undefined, tool);
+}
+
 /** Refuses a promise, which QuickJS cannot wait for. */
 export function settle(_promise, tool) {
   const remedy = "make run a plain function, or build for StarlingMonkey";

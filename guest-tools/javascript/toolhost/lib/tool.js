@@ -1,5 +1,6 @@
 // Tools: functions with a name, a description and schemas.
 
+import * as engine from "#engine";
 import { withDefaults } from "./arguments/defaults.js";
 import { parse } from "./arguments/parse.js";
 import { UnknownTool } from "./errors.js";
@@ -21,6 +22,7 @@ export function tool(options) {
   if (defined.has(name)) throw new Error(`two tools have the name "${name}"`);
   if (!description) throw new Error(`the tool ${name} has no description; say there, for the model, what it does`);
   if (typeof run !== "function") throw new Error(`the tool ${name} has no function run`);
+  engine.check(run, name);
   const inputSchema = schemaOf(input);
   if (inputSchema.type !== "object") throw new Error(`the tool ${name}: its input must be an object`);
   const made = {

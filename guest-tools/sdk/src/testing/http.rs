@@ -12,7 +12,7 @@ use crate::http::{Error, Http, Request, Response, Url};
 /// use toolhost_sdk::http::{Http, Request};
 /// use toolhost_sdk::testing::FakeHttp;
 ///
-/// let http = FakeHttp::new().answers("GET", "https://example.com/a", 200, "hi");
+/// let http = FakeHttp::new().responds("GET", "https://example.com/a", 200, "hi");
 /// let response = http.send(&Request::get("https://example.com/a"))?;
 /// assert_eq!(response.text(), "hi");
 /// assert_eq!(http.requests()[0].method, "GET");
@@ -93,7 +93,7 @@ impl FakeHttp {
 
     /// Answers one request with a response without headers. Answers for the same method and address come in the order of the script.
     #[must_use]
-    pub fn answers(self, method: &str, url: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
+    pub fn responds(self, method: &str, url: &str, status: u16, body: impl Into<Vec<u8>>) -> Self {
         let response = Response {
             status,
             body: body.into(),
@@ -159,9 +159,9 @@ mod tests {
     fn follows_its_script() {
         let url = "https://a/b";
         let http = FakeHttp::new()
-            .answers("GET", url, 200, "one")
-            .answers("POST", url, 201, "two")
-            .answers("GET", url, 404, "three")
+            .responds("GET", url, 200, "one")
+            .responds("POST", url, 201, "two")
+            .responds("GET", url, 404, "three")
             .gives("GET", "https://c", Err(Error::Denied("no".to_owned())));
         let get = Request::get(url).header("accept", "text/plain");
         assert_eq!(http.send(&get).unwrap().text(), "one");
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn a_request_with_another_method_names_that_of_the_answer() {
         let http = FakeHttp::new()
-            .answers("GET", "https://a", 200, "one")
+            .responds("GET", "https://a", 200, "one")
             .repeating();
         for _ in 0..2 {
             assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn bounds_bodies_and_reads_addresses_as_the_host_does() {
-        let http = FakeHttp::new().answers("GET", "https://a", 200, "long");
+        let http = FakeHttp::new().responds("GET", "https://a", 200, "long");
         let short = Request {
             max_response: 3,
             ..Request::get("https://a")

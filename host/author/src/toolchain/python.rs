@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Build, BuildError, Program, world};
+use super::{Build, BuildError, Program, mistake, world};
 use crate::embedded;
 
 const COMPONENTIZE: &str = "componentize-py";
@@ -23,13 +23,15 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
     let program = build
         .program(componentize)
         .args(["-d", "build/wit", "-w", world::WORLD, "componentize"])
-        .args(["-p", "build/python"]);
+        .args(["-p", "build/python"])
+        // The stack of componentize-py itself says nothing to the author.
+        .env("RUST_BACKTRACE", "0");
     let program = match build.folder.join("packages").is_dir() {
         true => program.args(["-p", "packages"]),
         false => program,
     };
     let program = program.args(["toolhost.component", "-o", "build/module.wasm"]);
-    program.run().await?;
+    program.run_explained(mistake::of_python).await?;
     Ok(made)
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::{Build, BuildError, Missing, Program, ProgramError};
+use super::{Build, BuildError, Missing, Program};
 
 const TARGET: &str = "wasm32-wasip2";
 
@@ -31,7 +31,7 @@ pub(super) async fn build(build: &Build<'_>) -> Result<PathBuf, BuildError> {
     let metadata = build
         .program("cargo")
         .args(["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata = metadata.output().await.map_err(no_rust)?;
+    let metadata = metadata.output().await?;
     let metadata: Metadata = serde_json::from_str(&metadata)
         .map_err(|error| BuildError::Manifest(format!("cannot read `cargo metadata`: {error}")))?;
     let library = library(&metadata, build.folder)?;
@@ -71,7 +71,7 @@ fn library<'m>(metadata: &'m Metadata, folder: &Path) -> Result<&'m str, BuildEr
 /// Makes sure that the compiler has the standard library of the target.
 async fn provide_target(build: &Build<'_>) -> Result<(), BuildError> {
     let sysroot = build.program("rustc").args(["--print", "sysroot"]);
-    let sysroot = sysroot.output().await.map_err(no_rust)?;
+    let sysroot = sysroot.output().await?;
     let library = Path::new(sysroot.trim()).join("lib/rustlib").join(TARGET);
     if library.is_dir() {
         return Ok(());
@@ -79,16 +79,6 @@ async fn provide_target(build: &Build<'_>) -> Result<(), BuildError> {
     let what = format!("the target {TARGET} of Rust");
     let command: &[&str] = &["rustup", "target", "add", TARGET];
     build.provide(Missing::new(&what, [command])).await
-}
-
-fn no_rust(error: ProgramError) -> BuildError {
-    match error {
-        ProgramError::Missing(name) => BuildError::NotInstalled {
-            what: name,
-            how: "install Rust from https://rustup.rs".into(),
-        },
-        other => other.into(),
-    }
 }
 
 #[cfg(test)]

@@ -56,8 +56,17 @@ fn rust(lines: &[String]) -> Option<String> {
         .take_while(|line| !line.starts_with("note: ") && !line.starts_with("stack backtrace:"));
     let message = message.map(|line| line.trim());
     let message: Vec<_> = message.filter(|line| !line.is_empty()).collect();
-    let words = format!("panicked at {place} {}", message.join("; "));
-    Some(words.trim_end().into())
+    let message = message.join("; ");
+    // The number that WASI has for a file that does not exist.
+    let advice = match message.contains("Os { code: 44,") {
+        true => "; std::fs reaches no files of the workspace: use toolhost_sdk::files",
+        false => "",
+    };
+    Some(
+        format!("panicked at {place} {message}{advice}")
+            .trim_end()
+            .into(),
+    )
 }
 
 /// Returns whether a line is one of those that Rust prints around the message of a panic. They say nothing that [`of`] does not.
@@ -164,6 +173,18 @@ mod tests {
         assert_eq!(
             words(panic).as_deref(),
             Some("panicked at src/lib.rs:30:29: text too long; by 3")
+        );
+    }
+
+    #[test]
+    fn a_panic_about_a_file_says_how_to_reach_files() {
+        let panic = "thread 'main' panicked at src/lib.rs:9:58:\ncalled `Result::unwrap()` on an `Err` value: Os { code: 44, kind: NotFound, message: \"No such file or directory\" }";
+        let words = words(panic).unwrap();
+        assert!(
+            words.ends_with(
+                " }; std::fs reaches no files of the workspace: use toolhost_sdk::files"
+            ),
+            "{words}"
         );
     }
 

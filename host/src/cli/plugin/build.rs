@@ -63,6 +63,7 @@ impl How {
 
 pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
     let folder = Folder::open(&options.folder)?;
+    folder.grants()?;
     match options.how.of(&folder).run().await {
         Ok(component) => report(common, &component)?,
         Err(error) => return failed(error),
@@ -70,10 +71,10 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints why there is no component. A toolchain that failed has said so itself.
+/// Prints why there is no component. A toolchain that failed has said so itself, or its error says it.
 pub(super) fn failed(error: BuildError) -> anyhow::Result<ExitCode> {
     match error {
-        error @ BuildError::Program(ProgramError::Failed { .. }) => {
+        error @ BuildError::Program(ProgramError::Failed { .. } | ProgramError::Mistake(_)) => {
             logging::failure(error);
             Ok(ExitCode::FAILURE)
         }

@@ -157,7 +157,7 @@ async fn load(
         "component",
         format!("{size} bytes, sha256 {}", Digest::of(bytes)),
     );
-    for note in notes::of_imports(&shape) {
+    for note in notes::of_imports(&shape, bytes) {
         report.note("imports", note);
     }
     let granted = options.granted();

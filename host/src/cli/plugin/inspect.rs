@@ -96,7 +96,9 @@ pub(super) async fn run(common: &Common, mut options: Options) -> anyhow::Result
             let pin = options.pin.then(|| Digest::of(&bytes));
             configuration(&name, &path, known, pin)
         }),
-        notes: known.map(notes::of_imports).unwrap_or_default(),
+        notes: known
+            .map(|shape| notes::of_imports(shape, &bytes))
+            .unwrap_or_default(),
         name,
         size: bytes.len(),
         sha256: Digest::of(&bytes),

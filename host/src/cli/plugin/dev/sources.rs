@@ -1,8 +1,10 @@
-//! The sources of a plugin, which are followed: all files of its folder that no tool makes.
+//! The sources of a plugin, which are followed: the files of its folder that a build or its cases read.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
+use toolhost_author::Language;
 use toolhost_service::follow::Followed;
 
 /// Folders that tools make.
@@ -16,7 +18,10 @@ const MADE: [&str; 6] = [
 ];
 
 /// Files that tools write beside the sources.
-const WRITTEN: [&str; 3] = ["Cargo.lock", "package-lock.json", "wit_exports.go"];
+const WRITTEN: [&str; 2] = ["package-lock.json", "wit_exports.go"];
+
+/// Files that are sources in every language.
+const ALWAYS: [&str; 2] = ["plugin.toml", "cases.json"];
 
 /// The most files that are followed.
 const MOST: usize = 10_000;
@@ -25,6 +30,7 @@ const MOST: usize = 10_000;
 #[derive(Debug)]
 pub(super) struct Sources {
     pub(super) folder: PathBuf,
+    pub(super) language: Language,
     pub(super) changes: watch::Sender<u64>,
 }
 
@@ -33,7 +39,7 @@ impl Followed for Sources {
 
     fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
-        collect(&self.folder, &mut files);
+        collect(&self.folder, self.language, false, &mut files);
         files
     }
 
@@ -45,8 +51,9 @@ impl Followed for Sources {
     }
 }
 
-/// Adds the sources in a folder. A folder that cannot be read has none.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+/// Adds the sources in a folder. A folder that cannot be read has none. `is_whole`: all files but logs are sources, since a source may
+/// include them.
+fn collect(folder: &Path, language: Language, is_whole: bool, files: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten();
     for entry in entries.flatten() {
         let name = entry.file_name();
@@ -57,51 +64,104 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
         // Editors keep their own files beside the one that is edited.
         let is_of_editor = name.starts_with('.') || name.ends_with('~') || name.starts_with('#');
         let is_bindings = kind.is_dir() && name.starts_with("toolhost_plugin_");
-        let is_made = match kind.is_dir() {
+        let path = entry.path();
+        let is_left_out = match kind.is_dir() {
             true => MADE.contains(&&*name),
-            false => WRITTEN.contains(&&*name),
+            false => !is_source(&path, language) && (!is_whole || name.ends_with(".log")),
         };
-        if is_of_editor || is_bindings || is_made || files.len() == MOST {
+        if is_of_editor || is_bindings || is_left_out || files.len() == MOST {
             continue;
         }
         match kind.is_dir() {
-            true => collect(&entry.path(), files),
-            false => files.push(entry.path()),
+            true => {
+                let is_whole = is_whole || (language == Language::Rust && name == "src");
+                collect(&path, language, is_whole, files);
+            }
+            false => files.push(path),
         }
     }
+}
+
+/// Returns whether a build of this language reads a file, as far as its name says that.
+fn is_source(path: &Path, language: Language) -> bool {
+    let name = path.file_name().unwrap_or_default();
+    if WRITTEN.iter().any(|written| name == *written) {
+        return false;
+    }
+    let endings: &[&str] = match language {
+        Language::Rust => &["rs", "toml"],
+        Language::Python => &["py"],
+        Language::JavaScript | Language::TypeScript => {
+            &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", "json"]
+        }
+        Language::C => &["c", "h"],
+        Language::Go => &["go", "mod", "sum", "s"],
+    };
+    let ending = path.extension().and_then(OsStr::to_str).unwrap_or_default();
+    ALWAYS.iter().any(|always| name == *always) || ending == "wit" || endings.contains(&ending)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_tools_make_is_no_source() {
-        let folder = tempfile::tempdir().unwrap();
-        let write = |path: &str| {
-            let path = folder.path().join(path);
+    /// Returns which of these files are sources.
+    fn sources_of(language: Language, files: &[&str]) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("src/plugin");
+        for path in files {
+            let path = folder.join(path);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "").unwrap();
-        };
-        let sources = ["cases.json", "plugin.toml", "src/a/b.rs"];
-        let made = [
+        }
+        let mut found = Vec::new();
+        collect(&folder, language, false, &mut found);
+        let relative = |path: &PathBuf| path.strip_prefix(&folder).unwrap().to_owned();
+        let mut found: Vec<_> = found.iter().map(relative).collect();
+        found.sort_unstable();
+        let names = found.iter().map(|path| path.to_str().unwrap().to_owned());
+        names.collect()
+    }
+
+    #[test]
+    fn what_no_build_reads_is_no_source() {
+        let of_all = ["cases.json", "plugin.toml", "wit/files.wit"];
+        let others = [
             "build/a.wasm",
-            "target/debug/a",
-            "src/__pycache__/a.pyc",
-            ".toolhost/venv/a",
+            "target/debug/a.rs",
+            "a/__pycache__/a.py",
+            ".toolhost/venv/a.py",
             "toolhost_plugin_log/a.go",
             "Cargo.lock",
+            "package-lock.json",
             ".plugin.toml.swp",
+            "notes.txt",
+            "dev.log",
+            "src/dev.log",
+            "out",
+            "README.md",
         ];
-        sources.iter().chain(&made).for_each(|path| write(path));
-        let mut found = Vec::new();
-        collect(folder.path(), &mut found);
-        let root = folder.path();
-        let mut found: Vec<_> = found
-            .iter()
-            .map(|path| path.strip_prefix(root).unwrap().to_str().unwrap())
-            .collect();
-        found.sort_unstable();
-        assert_eq!(found, sources);
+        for (language, own) in [
+            (
+                Language::Rust,
+                &["src/a/b.rs", "src/words.txt", "Cargo.toml"][..],
+            ),
+            (Language::Python, &["plugin.py", "a/b.py"]),
+            (
+                Language::JavaScript,
+                &["plugin.js", "package.json", "a/b.mjs"],
+            ),
+            (Language::TypeScript, &["plugin.ts", "tsconfig.json"]),
+            (Language::C, &["plugin.c", "json.h"]),
+            (
+                Language::Go,
+                &["export_toolhost_plugin_tools/plugin.go", "go.mod"],
+            ),
+        ] {
+            let mut expected = [&of_all[..], own].concat();
+            expected.sort_unstable();
+            let all = [&expected[..], &others].concat();
+            assert_eq!(sources_of(language, &all), expected);
+        }
     }
 }

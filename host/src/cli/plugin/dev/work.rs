@@ -56,7 +56,12 @@ impl Work {
     pub(super) async fn run(mut self, target: Target) -> anyhow::Result<()> {
         let (changes, mut changed) = watch::channel(0);
         let folder = std::path::absolute(&self.folder.path)?;
-        let _follower = Follower::start(Sources { folder, changes })?;
+        let language = self.folder.manifest.language;
+        let _follower = Follower::start(Sources {
+            folder,
+            language,
+            changes,
+        })?;
         // The first reading of the sources counts as a change.
         changed.changed().await?;
         loop {

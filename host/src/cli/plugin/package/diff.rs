@@ -48,7 +48,12 @@ pub(in crate::cli::plugin) async fn run(
             for change in &changes {
                 let value = |value: &Value| shown_up_to(&value.to_string(), SHOWN);
                 let path = shown(&change.path);
+                let is_name = ["imports ", "needs "]
+                    .iter()
+                    .any(|list| path.starts_with(list));
                 print(&match (&change.old, &change.new) {
+                    (None, Some(_)) if is_name => format!("+ {path}"),
+                    (Some(_), None) if is_name => format!("- {path}"),
                     (None, Some(new)) => format!("+ {path}  {}", value(new)),
                     (Some(old), None) => format!("- {path}  {}", value(old)),
                     (Some(old), Some(new)) => format!("~ {path}  {} -> {}", value(old), value(new)),

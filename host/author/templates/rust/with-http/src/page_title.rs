@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn the_title_is_found() -> Result<(), ToolError> {
         let page = "<html><TITLE lang=en> A page\n</Title></html>";
-        let http = FakeHttp::new().answers("GET", "https://example.com", 200, page);
+        let http = FakeHttp::new().responds("GET", "https://example.com", 200, page);
         let reply = fetch(&http, "https://example.com")?;
         assert_eq!(reply, Reply::text("A page"));
         Ok(())
