@@ -38,6 +38,16 @@ pub(crate) struct Lease {
     taken_over: AtomicU64,
 }
 
+/// What a heartbeat found.
+struct Beat {
+    /// Whether the lease was prolonged.
+    is_prolonged: bool,
+    /// Whether a call of another host waits to be taken over.
+    is_interrupted: bool,
+    /// Whether a call that runs here was cancelled at another host.
+    is_cancelled: bool,
+}
+
 /// The state of the leases, as this host knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leases {
@@ -96,12 +106,17 @@ impl Lease {
         beats
     }
 
-    /// Returns a configuration of connections for heartbeats. They have one of their own, so that they wait for no other operation, and the
-    /// time of two heartbeats for an answer, so that one that is lost costs no lease.
+    /// Returns how long a connection may take to answer that shows whether the database can be reached: the time of two heartbeats, so
+    /// that an answer that is lost costs no lease.
+    pub(crate) fn patience(&self) -> Duration {
+        self.beat * 2
+    }
+
+    /// Returns a configuration of connections for heartbeats. They have one of their own, so that they wait for no other operation.
     pub(crate) fn hurried(&self, config: &Config) -> Config {
         Config {
             connections: 1,
-            patience: config.patience.min(self.beat * 2),
+            patience: config.patience.min(self.patience()),
             ..config.clone()
         }
     }
@@ -134,18 +149,22 @@ impl Lease {
         })
     }
 
-    /// Prolongs the lease, unless it has run out. Returns whether it was prolonged, and whether a call of another host waits to be taken
-    /// over.
-    async fn prolong(&self, database: &Database, host: Uuid) -> Result<(bool, bool), Fault> {
+    /// Prolongs the lease, unless it has run out.
+    async fn prolong(&self, database: &Database, host: Uuid) -> Result<Beat, Fault> {
         const PROLONG: &str = "WITH prolonged AS (UPDATE toolhost.hosts SET until = clock_timestamp() + make_interval(secs => $2) \
              WHERE id = $1 AND until > clock_timestamp() RETURNING id) \
              SELECT EXISTS (SELECT FROM prolonged), EXISTS (SELECT FROM toolhost.calls c WHERE state = 0 AND NOT EXISTS \
-             (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp()))";
+             (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp())), \
+             EXISTS (SELECT FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1 AND NOT taken)";
         let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let prolong = connection.prepare_cached(PROLONG).await?;
             let row = connection.query_one(&prolong, &[&host, &lasts]).await?;
-            Ok((row.try_get(0)?, row.try_get(1)?))
+            Ok(Beat {
+                is_prolonged: row.try_get(0)?,
+                is_interrupted: row.try_get(1)?,
+                is_cancelled: row.try_get(2)?,
+            })
         })
     }
 
@@ -172,14 +191,19 @@ pub(crate) async fn beat(shared: Arc<Shared>, database: Database) {
         }
         let host = lease.host();
         match lease.prolong(&database, host).await {
-            Ok((true, is_interrupted)) => {
+            Ok(beat) if beat.is_prolonged => {
                 shared.found();
-                if is_interrupted {
+                if beat.is_interrupted {
                     shared.tell(News::Interrupted);
                 }
+                if beat.is_cancelled
+                    && let Err(fault) = shared.find_cancelled(&database, host).await
+                {
+                    shared.missed(&fault);
+                }
             }
-            Ok((false, _)) if lease.is_closed.load(Ordering::SeqCst) => return,
-            Ok((false, _)) => {
+            Ok(_) if lease.is_closed.load(Ordering::SeqCst) => return,
+            Ok(_) => {
                 if let Err(fault) = shared.renew(host).await {
                     shared.missed(&fault);
                 }
@@ -226,8 +250,8 @@ impl Shared {
         let next = Uuid::now_v7();
         lease.enter(&self.database, next).await?;
         *lease.host.lock() = next;
-        // The calls that ran under the earlier id are ended by the host that takes them over, be it this one.
-        self.running.lock().clear();
+        // The calls that ran under the earlier id are ended by the host that takes them over, be it this one. They run on here.
+        let running = std::mem::take(&mut *self.running.lock());
         lease.lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
             host = %lost,
@@ -236,6 +260,10 @@ impl Shared {
         self.found();
         self.tell(News::Interrupted);
         self.tell(News::Reachable);
+        if let Err(fault) = self.find_cancelled_of(running).await {
+            let error = &fault as &dyn std::error::Error;
+            tracing::warn!(error, "the cancellations of calls that run cannot be read");
+        }
         Ok(())
     }
 

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{ChatEvent, News, Quarantine};
 use uuid::Uuid;
 
+use crate::cancel::CANCELLED;
 use crate::error::Fault;
-use crate::{Config, Key, Shared};
+use crate::{Config, Shared};
 
 /// The channel.
 pub(crate) const CHANNEL: &str = "toolhost";
@@ -74,28 +76,33 @@ pub(crate) async fn listen(shared: Arc<Shared>, config: Config, begun: oneshot::
     }
 }
 
-/// Listens on one connection until it is lost.
+/// Listens on one connection until it is lost, or no longer answers. Each heartbeat asks it for an answer: a cut that drops packets is no
+/// error on a connection that only listens.
 async fn listen_once(
     shared: &Arc<Shared>,
     config: &Config,
     begun: &mut Option<oneshot::Sender<()>>,
 ) -> Result<(), Fault> {
     let tls = MakeRustlsConnect::new(config.tls.clone());
-    let (client, mut connection) = config.parsed()?.connect(tls).await?;
+    let connecting = timeout(config.patience, config.parsed()?.connect(tls)).await;
+    let (client, mut connection) = connecting.map_err(|_| Fault::Late(config.patience))??;
     let mut messages =
         futures_util::stream::poll_fn(move |context| connection.poll_message(context));
-    let starting = start(shared, client);
-    let mut starting = std::pin::pin!(starting);
-    // The client has to live for as long as its connection.
-    let mut started = None;
+    let working = async {
+        start(shared, &client).await?;
+        // The store may have been dropped meanwhile.
+        _ = begun.take().map(|begun| begun.send(()));
+        let (mut beats, patience) = (shared.lease.beats(), shared.lease.patience());
+        loop {
+            beats.tick().await;
+            let answered = timeout(patience, client.batch_execute("")).await;
+            answered.map_err(|_| Fault::Late(patience))??;
+        }
+    };
+    let mut working = std::pin::pin!(working);
     loop {
         let message = tokio::select! {
-            client = &mut starting, if started.is_none() => {
-                started = Some(client?);
-                // The store may have been dropped meanwhile.
-                _ = begun.take().map(|begun| begun.send(()));
-                continue;
-            }
+            broken = &mut working => return broken,
             message = futures_util::StreamExt::next(&mut messages) => message,
         };
         match message {
@@ -110,26 +117,17 @@ async fn listen_once(
 }
 
 /// Begins to listen, and does what notifications that nobody heard were for.
-async fn start(shared: &Arc<Shared>, client: Client) -> Result<Client, Fault> {
-    const CANCELLED: &str =
-        "SELECT chat, call FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1";
-    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+async fn start(shared: &Arc<Shared>, client: &Client) -> Result<(), Fault> {
+    client
+        .batch_execute(&format!("{}; LISTEN {CHANNEL}", Config::SESSION))
+        .await?;
     // What happened before is looked up where it matters, but for changes of workspaces.
     shared.tell(News::Reachable);
     for waiter in shared.awaited.lock().values() {
         waiter.send_replace(());
     }
-    for row in client.query(CANCELLED, &[&shared.lease.host()]).await? {
-        let (chat, call): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-        if let Some((chat, call)) = key(&chat, &call) {
-            shared.tell(News::Cancelled { chat, call });
-        }
-    }
-    Ok(client)
-}
-
-fn key(chat: &str, call: &str) -> Option<Key> {
-    Some((chat.parse().ok()?, CallId::recorded(call).ok()?))
+    let cancelled = client.query(CANCELLED, &[&shared.lease.host()]).await?;
+    shared.tell_cancelled(&cancelled)
 }
 
 impl Shared {
@@ -175,10 +173,9 @@ impl Shared {
             | Message::Switched { .. }
             | Message::Quarantined { .. }
             | Message::Event { .. } => {}
-            Message::Cancelled { host, chat, call } => {
-                if host == self.lease.host()
-                    && let Ok(call) = CallId::recorded(&call)
-                {
+            // Another host may have taken the call over from this one, where it runs on.
+            Message::Cancelled { chat, call, .. } => {
+                if let Ok(call) = CallId::recorded(&call) {
                     self.tell(News::Cancelled { chat, call });
                 }
             }

@@ -134,6 +134,71 @@ async fn a_cancellation_elsewhere_reaches_the_host_that_runs_the_call() {
     assert_eq!(begin(&other, "c", "1").await, Begun::Cancelled);
 }
 
+/// The notification is lost with a connection that breaks without a sign.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_cancellation_whose_notification_is_lost_is_found() {
+    const CANCEL: &str = "UPDATE toolhost.calls SET cancelled = true";
+    let url = server::database();
+    let short = Config {
+        lease: Duration::from_secs(2),
+        ..server::config(&url)
+    };
+    let host = Postgres::open(short).await.unwrap();
+    let mut news = host.news().unwrap();
+    assert_eq!(begin(&host, "c", "1").await, Begun::New);
+    let client = server::connect(&url).await;
+    assert_eq!(client.execute(CANCEL, &[]).await.unwrap(), 1);
+    let cancelled = News::Cancelled {
+        chat: "c".parse().unwrap(),
+        call: "1".parse().unwrap(),
+    };
+    while timeout(PATIENCE, news.recv()).await.unwrap().unwrap() != cancelled {}
+}
+
+/// It runs on at the host that lost its lease.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_that_comes_back_hears_of_the_cancellations_of_its_earlier_calls() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    let mut news = one.news().unwrap();
+    expire(&url, &one).await;
+    assert_eq!(other.interrupt().await.unwrap().len(), 1);
+    other.cancel(cancellation("c", "1", None)).await.unwrap();
+    while !matches!(
+        timeout(PATIENCE, news.recv()).await.unwrap(),
+        Some(News::Cancelled { .. })
+    ) {}
+}
+
+/// A call whose host is lost is taken over when its lease ends, and not with a later heartbeat.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_caller_that_waits_notices_the_end_of_the_lease() {
+    let url = server::database();
+    let [one, other] = [open(&url).await, open(&url).await];
+    let mut news = other.news().unwrap();
+    assert_eq!(begin(&one, "c", "1").await, Begun::New);
+    let settled = other.settled("c".parse().unwrap(), "1".parse().unwrap());
+    let lost = async {
+        expire(&url, &one).await;
+        while timeout(PATIENCE, news.recv()).await.unwrap() != Some(News::Interrupted) {}
+        assert_eq!(other.interrupt().await.unwrap().len(), 1);
+        // Until it has an end, it is not settled.
+        let unknown = EndedCall {
+            state: CallState::Unknown,
+            ..ended("c", "1")
+        };
+        assert_eq!(other.end(unknown).await.unwrap(), Ending::Stored);
+    };
+    let both = async { tokio::join!(settled, lost) };
+    // The heartbeat comes every two minutes.
+    let (settled, ()) = timeout(Duration::from_mins(1), both).await.unwrap();
+    assert_eq!(settled.unwrap().unwrap().state, CallState::Unknown);
+}
+
 #[needs(postgres)]
 #[tokio::test]
 async fn a_host_without_its_lease_writes_nothing() {
@@ -210,7 +275,7 @@ async fn a_host_that_comes_back_ends_none_of_its_earlier_calls() {
     assert_eq!(taken.len(), 1);
     // A repeat may have heard that the outcome is unknown.
     let ending = one.end(ended("c", "1")).await.unwrap();
-    assert!(matches!(ending, Ending::TakenOver(call) if !call.is_elsewhere));
+    assert!(matches!(ending, Ending::TakenOver(call) if call.outcome.is_none()));
     let unknown = EndedCall {
         state: CallState::Unknown,
         ..ended("c", "1")
