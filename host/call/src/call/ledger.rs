@@ -1,6 +1,7 @@
 //! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
 
 mod answer;
+mod dropped;
 mod execution;
 mod keeper;
 mod live;
