@@ -6,7 +6,11 @@ use crate::error::Fault;
 
 /// The migrations, oldest first. The version of a database is the number of migrations that it has. They only add, so that a host of the
 /// version before can use the database as well.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("schema.sql"),
+    // For hosts that take over the chats of another one.
+    "CREATE INDEX chats_home ON toolhost.chats (home) WHERE home IS NOT NULL",
+];
 
 /// Upgrades a database to the last step. Hosts that start together do it one after the other.
 pub(crate) async fn migrate(transaction: &Transaction<'_>) -> Result<(), Fault> {

@@ -93,6 +93,12 @@ impl Layer {
         next: Next,
     ) -> Result<Response, Problem> {
         match located {
+            // This host frees the chat.
+            Err(error)
+                if is_end(&request) && error.other_host().is_some_and(|other| !other.has_lease) =>
+            {
+                Ok(next.run(request).await)
+            }
             Err(error) if let Some(other) = error.other_host().cloned() => {
                 let is_forwarded = forward::is_forwarded(request.headers());
                 if !is_forwarded && !forward::has_token(request.headers()) {
@@ -182,6 +188,12 @@ impl Asked {
             may_name,
         })
     }
+}
+
+/// Returns whether a request ends a chat.
+fn is_end(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>();
+    *request.method() == Method::DELETE && route.is_some_and(|route| route.as_str() == OF_CHAT)
 }
 
 /// Returns whether the client may see anything of a chat.
