@@ -610,6 +610,35 @@ async fn a_host_that_left_is_kept_for_an_hour_and_while_it_is_named() {
     assert_eq!(names().await, ["call"]);
 }
 
+#[needs(postgres)]
+#[tokio::test]
+async fn a_half_made_schema_is_named() {
+    let url = server::database();
+    drop(open(&url).await);
+    let config = server::config(&url);
+    assert!(
+        !toolhost_postgres::report(&config)
+            .await
+            .unwrap()
+            .is_half_made
+    );
+    let admin = server::connect(&url).await;
+    let reset = admin.batch_execute("UPDATE toolhost.version SET version = 0");
+    reset.await.unwrap();
+    assert!(
+        toolhost_postgres::report(&config)
+            .await
+            .unwrap()
+            .is_half_made
+    );
+    let error = Postgres::open(config).await.unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        source.contains("the schema toolhost is half made"),
+        "{source}"
+    );
+}
+
 /// Later versions only add: hosts of both versions run side by side while they are exchanged one after the other.
 #[needs(postgres)]
 #[tokio::test]
