@@ -56,6 +56,37 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// Returns the news that the message is for the host with this lease; `None` if it is for none, or is of this host itself.
+    fn news_at(self, host: Uuid) -> Option<News> {
+        match self {
+            Self::Workspace { by, name } if by != host => name.parse().ok().map(News::Workspace),
+            Self::Bound { by, chat } if by != host => Some(News::Bound(chat)),
+            Self::Switched { by } if by != host => Some(News::Switched),
+            Self::Quarantined {
+                by,
+                plugin,
+                sha256,
+                milliseconds,
+            } if by != host => Some(News::Quarantined(Quarantine {
+                plugin,
+                sha256,
+                lasts: Duration::from_millis(milliseconds),
+            })),
+            Self::Event { by, chat, event } if by != host => Some(News::Event { chat, event }),
+            // Another host may have taken the call over from this one, where it runs on.
+            Self::Cancelled { chat, call, .. } => {
+                let call = CallId::recorded(&call).ok()?;
+                Some(News::Cancelled { chat, call })
+            }
+            Self::Workspace { .. }
+            | Self::Bound { .. }
+            | Self::Switched { .. }
+            | Self::Quarantined { .. }
+            | Self::Event { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
     pub(crate) fn to_json(&self) -> String {
         // Its keys are strings, so it has JSON.
         serde_json::to_string(self).unwrap_or_default()
@@ -148,37 +179,55 @@ impl Shared {
                     waiter.send_replace(());
                 }
             }
-            Message::Workspace { by, name } if by != self.lease.host() => {
-                if let Ok(name) = name.parse() {
-                    self.tell(News::Workspace(name));
+            message => {
+                if let Some(news) = message.news_at(self.lease.host()) {
+                    self.tell(news);
                 }
             }
-            Message::Bound { by, chat } if by != self.lease.host() => self.tell(News::Bound(chat)),
-            Message::Switched { by } if by != self.lease.host() => self.tell(News::Switched),
-            Message::Quarantined {
-                by,
-                plugin,
-                sha256,
-                milliseconds,
-            } if by != self.lease.host() => self.tell(News::Quarantined(Quarantine {
-                plugin,
-                sha256,
-                lasts: Duration::from_millis(milliseconds),
-            })),
-            Message::Event { by, chat, event } if by != self.lease.host() => {
-                self.tell(News::Event { chat, event });
-            }
-            Message::Workspace { .. }
-            | Message::Bound { .. }
-            | Message::Switched { .. }
-            | Message::Quarantined { .. }
-            | Message::Event { .. } => {}
-            // Another host may have taken the call over from this one, where it runs on.
-            Message::Cancelled { chat, call, .. } => {
-                if let Ok(call) = CallId::recorded(&call) {
-                    self.tell(News::Cancelled { chat, call });
-                }
-            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(message: &Message, host: Uuid) -> Option<News> {
+        let heard: Message = serde_json::from_str(&message.to_json()).unwrap();
+        heard.news_at(host)
+    }
+
+    #[test]
+    fn a_host_hears_of_others_and_not_of_itself() {
+        let (host, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let chat: ChatId = "c".parse().unwrap();
+        let bound = Message::Bound {
+            by: other,
+            chat: chat.clone(),
+        };
+        assert_eq!(heard(&bound, host), Some(News::Bound(chat)));
+        assert_eq!(heard(&bound, other), None);
+        let switched = Message::Switched { by: other };
+        assert_eq!(heard(&switched, host), Some(News::Switched));
+        assert_eq!(heard(&switched, other), None);
+        let unknown = Message::Workspace {
+            by: other,
+            name: "no/../name".to_owned(),
+        };
+        assert_eq!(heard(&unknown, host), None);
+    }
+
+    /// The call may run on at a host that has lost its lease, and with it the id that the message names.
+    #[test]
+    fn every_host_hears_of_a_cancellation() {
+        let cancelled = Message::Cancelled {
+            host: Uuid::from_u128(1),
+            chat: "c".parse().unwrap(),
+            call: "1".to_owned(),
+        };
+        for host in [1, 2] {
+            let news = heard(&cancelled, Uuid::from_u128(host));
+            assert!(matches!(news, Some(News::Cancelled { .. })), "{news:?}");
         }
     }
 }

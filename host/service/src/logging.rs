@@ -260,6 +260,7 @@ mod tests {
         ] {
             let filter = filtered(text).unwrap().to_string();
             assert_eq!(filter.contains("rmcp=off"), !has, "{filter}");
+            assert!(filter.contains("deadpool=off"), "{filter}");
         }
         assert!(filtered("a=b=c").is_err());
     }
