@@ -12,7 +12,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{ChatEvent, News, Quarantine};
 use uuid::Uuid;
 
-use crate::cancel::CANCELLED;
+use crate::cancelled::CANCELLED;
 use crate::error::Fault;
 use crate::{Config, Shared};
 
