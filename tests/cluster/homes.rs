@@ -1,5 +1,6 @@
 //! Chats in the default workspace of a host, which no other host has.
 
+use super::members::Member;
 use super::*;
 
 #[needs(postgres)]
@@ -66,4 +67,47 @@ async fn settled(node: &Node, chat: &str, call: &str, body: Value) -> u16 {
             (status, _) => return status,
         }
     }
+}
+
+#[needs(postgres)]
+#[tokio::test]
+async fn a_chat_of_a_host_that_is_gone_is_freed() {
+    let cluster = Cluster::new().await;
+    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    let (status, _) = one.server.put("a", "1", here("true")).await;
+    assert_eq!(status, 200);
+    postgres::expire(&cluster.url, one.store.leases().host).await;
+    let (status, refused) = other.server.put("a", "2", here("true")).await;
+    assert_eq!(status, 421, "{refused}");
+    insta::assert_snapshot!(refused["detail"].as_str().unwrap(), @"the chat a runs on the host one at https://one.example.com: send its calls there when it is back; if it is gone for good, free the chat with DELETE /v1/chats/a");
+    let freed = end(other.server.request(Method::DELETE, "/v1/chats/a")).await;
+    assert_eq!(freed, json!({ "ended": [], "freed_from": "one" }));
+    let (status, ran) = other.server.put("a", "2", here("true")).await;
+    assert_eq!(status, 200, "{ran}");
+    let ended = end(other.server.request(Method::DELETE, "/v1/chats/a")).await;
+    assert!(ended["freed_from"].is_null(), "{ended}");
+}
+
+/// There is nobody to forward the request to.
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_forwards_frees_the_chat_of_one_that_is_gone() {
+    const EXPIRE: &str = "UPDATE toolhost.hosts SET until = '-infinity' WHERE name = 'one'";
+    let database = postgres::database();
+    let mut one = Member::start(&database, "one").await;
+    let other = Member::start(&database, "other").await;
+    one.called("c", "1", here("true")).await;
+    one.kill();
+    let client = postgres::connect(&database).await;
+    client.batch_execute(EXPIRE).await.unwrap();
+    let freed = end(other.request(Method::DELETE, "/v1/chats/c")).await;
+    assert_eq!(freed["freed_from"], "one");
+    other.called("c", "2", here("true")).await;
+}
+
+/// Ends a chat, and returns the answer.
+async fn end(request: reqwest::RequestBuilder) -> Value {
+    let ended = request.send().await.unwrap();
+    assert_eq!(ended.status().as_u16(), 200);
+    ended.json().await.unwrap()
 }

@@ -1,6 +1,9 @@
 //! Hosts that are lost, and those that come back.
 
+use std::path::Path;
 use std::time::Duration;
+
+use toolhost_store::Store as _;
 
 use super::*;
 use crate::harness::proxy::{Fault, Proxy};
@@ -190,4 +193,97 @@ async fn a_host_that_comes_back_takes_calls_again() {
         assert!(begun.elapsed() < PATIENCE);
     }
     assert_eq!(cluster.lines("ran"), 2);
+}
+
+/// Cancels a call at a host, and returns the status and the outcome.
+async fn cancel(node: &Node, path: &str) -> (u16, Value) {
+    let cancelled = node.server.request(Method::DELETE, path).send();
+    let cancelled = cancelled.await.unwrap();
+    (cancelled.status().as_u16(), cancelled.json().await.unwrap())
+}
+
+/// Returns whether the command that wrote its process id to a file of the agent still runs.
+fn runs(cluster: &Cluster, file: &str) -> bool {
+    let id = std::fs::read_to_string(cluster.root.path().join(file)).unwrap();
+    Path::new("/proc").join(id.trim()).exists()
+}
+
+/// The command runs at the agent, which the other host reaches as well.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_cancellation_ends_the_command_of_a_host_that_is_lost() {
+    let cluster = Cluster::new().await;
+    let one = cluster.node("one").await;
+    let other = cluster.node_with(lively(&cluster)).await;
+    let first = one
+        .server
+        .put("a", "1", at_agent("echo $$ > ran; exec sleep 1000"));
+    let rest = async {
+        cluster.begun("ran").await;
+        let cancelling = cancel(&other, "/v1/chats/a/calls/1");
+        tokio::join!(cancelling, expire(&cluster, &one)).0
+    };
+    let (_, (status, cancelled)) = tokio::join!(first, rest);
+    assert_eq!(
+        (status, &cancelled["state"]),
+        (200, &json!("unknown")),
+        "{cancelled}"
+    );
+    assert!(!runs(&cluster, "ran"), "{cancelled}");
+}
+
+/// The outcome was unknown before, and so nobody waits for the command.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_cancellation_ends_what_a_call_of_unknown_outcome_left() {
+    let cluster = Cluster::new().await;
+    let proxy = Proxy::to(&cluster.agent.url).await;
+    let through = elsewhere::agents("agent", &proxy.url);
+    let one = cluster.node("one").await;
+    let other = cluster
+        .node_of(lively(&cluster), |builder| builder.agents(through))
+        .await;
+    let kept = json!({
+        "tool": "execute", "workspace": "agent",
+        "arguments": { "command": "echo $$ > kept; exec sleep 1000", "run_in_background": true },
+    });
+    let (status, _) = one.server.put("a", "kept", kept).await;
+    assert_eq!(status, 200);
+    let first = one
+        .server
+        .put("a", "1", at_agent("echo $$ > ran; exec sleep 1000"));
+    let rest = async {
+        cluster.begun("ran").await;
+        expire(&cluster, &one).await;
+        let path = "/v1/chats/a/calls/1";
+        until("the call is taken over", || {
+            (other.store.leases().taken_over > 0).then_some(())
+        })
+        .await;
+        let told = other
+            .store
+            .settled("a".parse().unwrap(), "1".parse().unwrap());
+        told.await.unwrap();
+        assert!(runs(&cluster, "ran"));
+        // An agent that cannot be reached is no end of the command.
+        proxy.refuse().await;
+        let (status, refused) = cancel(&other, path).await;
+        assert_eq!(
+            (status, &refused["code"]),
+            (503, &json!("workspace_unavailable")),
+            "{refused}"
+        );
+        assert!(runs(&cluster, "ran"));
+        proxy.accept().await;
+        loop {
+            match cancel(&other, path).await {
+                (200, cancelled) => break cancelled,
+                (status, refused) => assert_eq!(status, 503, "{refused}"),
+            }
+        }
+    };
+    let (_, cancelled) = tokio::join!(first, rest);
+    assert_eq!(cancelled["state"], "unknown", "{cancelled}");
+    assert!(!runs(&cluster, "ran"), "{cancelled}");
+    assert!(runs(&cluster, "kept"), "it is in the background");
 }

@@ -33,6 +33,7 @@ use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::call::{
     self, Actor, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
+    WorkspaceError,
 };
 use toolhost_call::events::{Event, Events};
 use toolhost_call::metrics::Metrics;
@@ -227,15 +228,18 @@ impl Host {
     /// foreground, and SIGKILL after the grace of 5 s. The guest has 2 s more to reply with the results so far. A call that has
     /// not arrived yet will not run when it arrives. The actor can only cancel calls of tools that it may use.
     ///
+    /// If the host of the call was lost, its processes are ended in the same way, also if its outcome was unknown before.
+    ///
     /// # Errors
     ///
-    /// [`Refused::Closed`] if the host ends meanwhile.
+    /// [`Refused::Closed`] if the host ends meanwhile. [`CallError::Workspace`] if the outcome of the call is unknown, and the workspace does
+    /// not answer in which its processes may still run, or another host has it.
     pub async fn cancel(
         &self,
         chat: &ChatId,
         id: &CallId,
         actor: &Actor,
-    ) -> Result<Cancelled, Refused> {
+    ) -> Result<Cancelled, CallError> {
         let counts = match self.status(chat, id).await {
             Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
             // The tombstone keeps the call from running, which is a cancellation as well.
@@ -247,7 +251,33 @@ impl Host {
                 json!({ "principal": actor.name(), "chat": chat.as_str(), "call": id.as_str() });
             self.inner.audit.record("call_cancelled", fields);
         }
-        self.inner.ledger.cancel(chat, id, actor).await
+        let cancelled = self.inner.ledger.cancel(chat, id, actor).await?;
+        if let Cancelled::Ended(outcome) = &cancelled
+            && outcome.state() == call::State::Unknown
+            && actor.may_use(&outcome.tool)
+        {
+            self.end_rest(chat, id).await?;
+        }
+        Ok(cancelled)
+    }
+
+    /// Ends what a call of unknown outcome may have left running.
+    async fn end_rest(&self, chat: &ChatId, id: &CallId) -> Result<(), WorkspaceError> {
+        if self.inner.workspaces.is_removed(chat) {
+            return Ok(());
+        }
+        match self.locate(chat, None).await {
+            // Its processes ended with it, or are taken over and ended by its next run.
+            Err(error) if error.other_host().is_some_and(|host| !host.has_lease) => return Ok(()),
+            located => located?,
+        };
+        let ended = interrupted::end_rest(chat, id, &*self.inner.workspace).await;
+        ended.map_err(|error| WorkspaceError::WorkspaceFailed {
+            name: self.inner.workspaces.of_chat(chat),
+            reason: format!(
+                "{error}; commands of the call {id} may still run there: cancel it again"
+            ),
+        })
     }
 
     /// Sends a signal to everything that a process started, and returns the state of the process at that moment.

@@ -41,6 +41,7 @@ impl CallRow {
         let has_ended = state != CallState::Running;
         let ended = row.try_get::<_, Option<i64>>(12)?;
         let outcome: Option<String> = row.try_get(14)?;
+        let taken = row.try_get(4)?;
         let tools: Option<Vec<String>> = row.try_get(7)?;
         Ok(Self {
             call: Call {
@@ -59,10 +60,11 @@ impl CallRow {
                 digest: digest
                     .try_into()
                     .map_err(|_| Fault::Odd("a digest of another length"))?,
-                is_elsewhere: state == CallState::Running && runs_at != Some(host),
+                // A call that was taken over runs at no host: the one that took it over is about to end it.
+                is_elsewhere: state == CallState::Running && (taken || runs_at != Some(host)),
             },
             host: runs_at,
-            taken: row.try_get(4)?,
+            taken,
         })
     }
 }

@@ -1,12 +1,13 @@
 //! Calls: the rule that one begins only if its id was not seen, and what happens to it afterwards.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use deadpool_postgres::Object;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::unix_time;
 use toolhost_store::{
-    Begun, Call, CallState, ChatEvent, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
+    Begun, Call, CallState, ChatEvent, EndedCall, Ending, NestedCall, NestedRecord, NewCall, News,
 };
 use uuid::Uuid;
 
@@ -18,6 +19,12 @@ use crate::lease::with_lease;
 use crate::listen::{CHANNEL, Message};
 use crate::readers::{is_read_elsewhere, told};
 use crate::{Key, Shared};
+
+/// How often a caller that waits for a call of another host asks for it, at least.
+const AT_LEAST: Duration = Duration::from_secs(2);
+
+/// How long after the end of a lease the call is asked for.
+const AFTER_LEASE: Duration = Duration::from_millis(50);
 
 /// The statement that stores the beginning of a call. The arguments are the changes of a row that is there already, and the condition
 /// under which such a row is changed.
@@ -299,22 +306,29 @@ impl Shared {
         chat: &ChatId,
         call: &CallId,
     ) -> Result<Option<Call>, Fault> {
-        const AWAIT: &str = "UPDATE toolhost.calls SET awaited = true WHERE chat = $1 AND call = $2 AND state = 0 AND NOT awaited";
+        const AWAIT: &str = "WITH waits AS (UPDATE toolhost.calls SET awaited = true WHERE chat = $1 AND call = $2 AND state = 0 AND NOT awaited) \
+             SELECT extract(epoch FROM h.until - clock_timestamp())::float8 FROM toolhost.calls c \
+             LEFT JOIN toolhost.hosts h ON h.id = c.host AND h.until > clock_timestamp() \
+             WHERE c.chat = $1 AND c.call = $2 AND c.state = 0";
         let key = (chat.clone(), call.clone());
         let mut waiting = Waiting::new(self, key);
         loop {
             // The end of the call comes after this, and so does its notification, or the call has ended.
-            run!(self.database, connection => {
+            let lease: Option<f64> = run!(self.database, connection => {
                 let wait = connection.prepare_cached(AWAIT).await?;
                 let values: &Values<'_> = &[&chat.as_str(), &call.as_str()];
-                connection.execute(&wait, values).await?;
-                Ok(())
+                let row = connection.query_opt(&wait, values).await?;
+                row.map_or(Ok(None), |row| Ok(row.try_get(0)?))
             })?;
             match self.call(chat, call).await? {
                 Some(known) if known.is_elsewhere => {}
                 known => return Ok(known),
             }
-            waiting.changed().await;
+            let pause = next_look(lease);
+            if pause.is_none() {
+                self.tell(News::Interrupted);
+            }
+            waiting.changed(pause.unwrap_or(AT_LEAST)).await;
         }
     }
 
@@ -381,6 +395,15 @@ fn key_of(call: &Call) -> Option<Key> {
     Some((call.chat.clone()?, call.call.clone()?))
 }
 
+/// Returns when a caller that waits for a call looks again. `lease` is how long the lease of its host still lasts, in seconds; `None` if
+/// that host has none. Returns `None` if the lease is over: then the call is there to be taken over.
+fn next_look(lease: Option<f64>) -> Option<Duration> {
+    let lasts = Duration::try_from_secs_f64(lease?).ok();
+    let lasts = lasts.filter(|lasts| !lasts.is_zero())?;
+    // The lease is over then, if the host has not prolonged it.
+    Some((lasts + AFTER_LEASE).min(AT_LEAST))
+}
+
 /// A caller that waits for the end of a call at another host.
 struct Waiting<'a> {
     shared: &'a Shared,
@@ -403,11 +426,10 @@ impl<'a> Waiting<'a> {
         }
     }
 
-    /// Waits until the call may have ended. The notification of an end is lost with the connection that listens, so the database is asked
-    /// now and then all the same.
-    async fn changed(&mut self) {
-        const AT_LEAST: std::time::Duration = std::time::Duration::from_secs(2);
-        _ = tokio::time::timeout(AT_LEAST, self.changed.changed()).await;
+    /// Waits until the call may have ended, but no longer than this time. The notification of an end is lost with the connection that
+    /// listens, so the database is asked now and then all the same.
+    async fn changed(&mut self, longest: Duration) {
+        _ = tokio::time::timeout(longest, self.changed.changed()).await;
     }
 }
 
@@ -419,6 +441,24 @@ impl Drop for Waiting<'_> {
             .is_some_and(|sender| sender.receiver_count() <= 1);
         if is_last {
             awaited.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_looks_again_when_the_lease_is_over() {
+        assert_eq!(next_look(Some(9.5)), Some(AT_LEAST));
+        assert_eq!(next_look(Some(0.25)), Some(Duration::from_millis(300)));
+    }
+
+    #[test]
+    fn a_call_without_a_leased_host_is_there_to_be_taken_over() {
+        for lease in [None, Some(0.0), Some(-3.0)] {
+            assert_eq!(next_look(lease), None, "{lease:?}");
         }
     }
 }

@@ -33,6 +33,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// The statements that make PostgreSQL notice within half a minute that a host is gone, and close its connections. They are not in
+    /// the options of a connection, which poolers refuse.
+    pub(crate) const SESSION: &str = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; \
+         SET tcp_user_timeout = 25000";
+
     /// Returns a configuration with the defaults.
     pub fn new(url: impl Into<String>, tls: ClientConfig) -> Self {
         Self {
@@ -66,6 +71,32 @@ impl Config {
         }
         // The kernel counts this one in seconds.
         parsed.keepalives_idle(self.patience.max(Duration::from_secs(1)));
+        parsed.keepalives_interval(Duration::from_secs(1));
+        parsed.keepalives_retries(3);
         Ok(parsed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn a_dead_connection_is_noticed_soon_after_the_patience() {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let tls = ClientConfig::builder_with_provider(provider);
+        let tls = tls.with_safe_default_protocol_versions().unwrap();
+        let tls = tls.with_root_certificates(rustls::RootCertStore::empty());
+        let config = Config::new("host=db user=toolhost", tls.with_no_client_auth());
+        let parsed = config.parsed().unwrap();
+        assert_eq!(parsed.get_keepalives_idle(), config.patience);
+        assert_eq!(
+            parsed.get_keepalives_interval(),
+            Some(Duration::from_secs(1))
+        );
+        assert_eq!(parsed.get_keepalives_retries(), Some(3));
+        assert_eq!(parsed.get_tcp_user_timeout(), Some(&config.patience));
     }
 }

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::time::Duration;
 
 use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod, Runtime, Timeouts,
-    Transaction,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError,
+    RecyclingMethod, Runtime, Timeouts, Transaction,
 };
 use tokio_postgres::IsolationLevel;
 use tokio_postgres::types::ToSql;
@@ -49,6 +49,10 @@ impl Database {
                 create: Some(config.patience),
                 recycle: Some(config.patience),
             })
+            .post_create(Hook::async_fn(|client: &mut ClientWrapper, _| {
+                let set = client.batch_execute(Config::SESSION);
+                Box::pin(async { set.await.map_err(HookError::Backend) })
+            }))
             .runtime(Runtime::Tokio1)
             .build();
         let pool = pool.map_err(|_| Fault::Pool(PoolError::NoRuntimeSpecified))?;

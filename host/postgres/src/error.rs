@@ -19,6 +19,12 @@ pub(crate) enum Fault {
     /// The host has lost its lease.
     #[error("the lease is lost")]
     NoLease,
+    /// The schema has tables, and its version says that it has none.
+    #[error(
+        "the schema toolhost is half made: it has tables, and its version is 0; restore it from a backup, or remove it with \
+         DROP SCHEMA toolhost CASCADE, which forgets all calls"
+    )]
+    HalfMade,
     /// A row has a value that no version of this program writes.
     #[error("a row has {0}")]
     Odd(&'static str),
@@ -43,7 +49,7 @@ impl Fault {
             Self::Database(error) => is_connection(error),
             Self::Pool(PoolError::Backend(error)) => is_connection(error),
             Self::Pool(_) | Self::Late(_) => true,
-            Self::NoLease | Self::Odd(_) => false,
+            Self::NoLease | Self::HalfMade | Self::Odd(_) => false,
         }
     }
 

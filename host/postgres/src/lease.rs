@@ -1,12 +1,12 @@
 //! The lease of a host, which a heartbeat prolongs.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, SystemTime};
 
 use deadpool_postgres::Transaction;
 use parking_lot::Mutex;
-use tokio::time::{Interval, MissedTickBehavior};
+use tokio::time::{Instant, Interval, MissedTickBehavior};
 use toolhost_store::News;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::{Config, Shared};
 /// How many heartbeats there are in the time of a lease.
 const BEATS: u32 = 5;
 
-/// How long the row of a host whose lease has run out is kept, for operators.
+/// How long the row of a host whose lease has ended is kept, for operators.
 const KEPT: Duration = Duration::from_secs(3600);
 
 /// The lease of this host.
@@ -36,6 +36,18 @@ pub(crate) struct Lease {
     is_closed: AtomicBool,
     lost: AtomicU64,
     taken_over: AtomicU64,
+    /// The end that the lease had when the host started. A host of this name whose lease was over by then had ended before.
+    first: OnceLock<SystemTime>,
+}
+
+/// What a heartbeat found.
+struct Beat {
+    /// Whether the lease was prolonged.
+    is_prolonged: bool,
+    /// Whether a call of another host waits to be taken over.
+    is_interrupted: bool,
+    /// Whether a call that runs here was cancelled at another host.
+    is_cancelled: bool,
 }
 
 /// The state of the leases, as this host knows it.
@@ -79,8 +91,10 @@ impl Lease {
             is_closed: AtomicBool::new(false),
             lost: AtomicU64::new(0),
             taken_over: AtomicU64::new(0),
+            first: OnceLock::new(),
         };
         lease.enter(database, lease.host()).await?;
+        lease.inherit(database).await?;
         Ok(lease)
     }
 
@@ -96,12 +110,17 @@ impl Lease {
         beats
     }
 
-    /// Returns a configuration of connections for heartbeats. They have one of their own, so that they wait for no other operation, and the
-    /// time of two heartbeats for an answer, so that one that is lost costs no lease.
+    /// Returns how long a connection may take to answer that shows whether the database can be reached: the time of two heartbeats, so
+    /// that an answer that is lost costs no lease.
+    pub(crate) fn patience(&self) -> Duration {
+        self.beat * 2
+    }
+
+    /// Returns a configuration of connections for heartbeats. They have one of their own, so that they wait for no other operation.
     pub(crate) fn hurried(&self, config: &Config) -> Config {
         Config {
             connections: 1,
-            patience: config.patience.min(self.beat * 2),
+            patience: config.patience.min(self.patience()),
             ..config.clone()
         }
     }
@@ -121,31 +140,62 @@ impl Lease {
 
     async fn enter(&self, database: &Database, host: Uuid) -> Result<(), Fault> {
         // The same id twice is another attempt, whose connection was lost.
-        const ENTER: &str = "WITH earlier AS (UPDATE toolhost.hosts SET until = '-infinity' WHERE machine = $2 AND id <> $1) \
+        const ENTER: &str = "WITH earlier AS (UPDATE toolhost.hosts SET until = least(until, clock_timestamp()) WHERE machine = $2 AND id <> $1) \
              INSERT INTO toolhost.hosts (id, machine, name, address, until) \
              VALUES ($1, $2, $3, $4, clock_timestamp() + make_interval(secs => $5)) \
-             ON CONFLICT (id) DO UPDATE SET until = excluded.until";
+             ON CONFLICT (id) DO UPDATE SET until = excluded.until RETURNING until";
         let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let enter = connection.prepare_cached(ENTER).await?;
             let values: &Values<'_> = &[&host, &self.machine, &self.name, &self.address, &lasts];
-            connection.execute(&enter, values).await?;
+            let until = connection.query_one(&enter, values).await?.try_get(0)?;
+            self.first.get_or_init(|| until);
             Ok(())
         })
     }
 
-    /// Prolongs the lease, unless it has run out. Returns whether it was prolonged, and whether a call of another host waits to be taken
-    /// over.
-    async fn prolong(&self, database: &Database, host: Uuid) -> Result<(bool, bool), Fault> {
+    /// Takes over the chats of hosts that had the name of this one and ended before it started: those whose state directory is lost, and
+    /// whose machine does not come back. A host that runs beside this one under the same name keeps its chats.
+    async fn inherit(&self, database: &Database) -> Result<(), Fault> {
+        const INHERIT: &str = "UPDATE toolhost.chats SET home = $1 WHERE toolhost.has_lease($4) AND home IN (SELECT machine FROM \
+             (SELECT DISTINCT ON (machine) machine, name, until FROM toolhost.hosts ORDER BY machine, until DESC) last \
+             WHERE machine <> $1 AND name = $2 AND until <= least(clock_timestamp(), $3))";
+        let (host, Some(first)) = (self.host(), self.first.get()) else {
+            return Ok(());
+        };
+        if self.name.is_empty() {
+            return Ok(());
+        }
+        let chats = run!(database, connection => {
+            let values: &Values<'_> = &[&self.machine, &self.name, first, &host];
+            Ok(connection.execute(INHERIT, values).await?)
+        })?;
+        if chats > 0 {
+            tracing::info!(
+                chats,
+                name = self.name,
+                "the chats of an earlier server of this name run here now: its processes are lost"
+            );
+        }
+        Ok(())
+    }
+
+    /// Prolongs the lease, unless it has run out.
+    async fn prolong(&self, database: &Database, host: Uuid) -> Result<Beat, Fault> {
         const PROLONG: &str = "WITH prolonged AS (UPDATE toolhost.hosts SET until = clock_timestamp() + make_interval(secs => $2) \
              WHERE id = $1 AND until > clock_timestamp() RETURNING id) \
              SELECT EXISTS (SELECT FROM prolonged), EXISTS (SELECT FROM toolhost.calls c WHERE state = 0 AND NOT EXISTS \
-             (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp()))";
+             (SELECT FROM toolhost.hosts h WHERE h.id = c.host AND h.until > clock_timestamp())), \
+             EXISTS (SELECT FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1 AND NOT taken)";
         let lasts = self.lasts.as_secs_f64();
         run!(database, connection => {
             let prolong = connection.prepare_cached(PROLONG).await?;
             let row = connection.query_one(&prolong, &[&host, &lasts]).await?;
-            Ok((row.try_get(0)?, row.try_get(1)?))
+            Ok(Beat {
+                is_prolonged: row.try_get(0)?,
+                is_interrupted: row.try_get(1)?,
+                is_cancelled: row.try_get(2)?,
+            })
         })
     }
 
@@ -154,7 +204,7 @@ impl Lease {
         self.is_closed.store(true, Ordering::SeqCst);
         let host = self.host();
         run!(database, connection => {
-            const LEAVE: &str = "UPDATE toolhost.hosts SET until = '-infinity' WHERE id = $1";
+            const LEAVE: &str = "UPDATE toolhost.hosts SET until = least(until, clock_timestamp()) WHERE id = $1";
             connection.execute(LEAVE, &[&host]).await?;
             Ok(())
         })
@@ -165,6 +215,8 @@ impl Lease {
 pub(crate) async fn beat(shared: Arc<Shared>, database: Database) {
     let lease = &shared.lease;
     let mut beats = lease.beats();
+    // The lease of an earlier server of this name may still have to run out.
+    let mut inherits = Some(Instant::now() + lease.lasts + lease.beat * 2);
     loop {
         beats.tick().await;
         if lease.is_closed.load(Ordering::SeqCst) {
@@ -172,14 +224,25 @@ pub(crate) async fn beat(shared: Arc<Shared>, database: Database) {
         }
         let host = lease.host();
         match lease.prolong(&database, host).await {
-            Ok((true, is_interrupted)) => {
+            Ok(beat) if beat.is_prolonged => {
                 shared.found();
-                if is_interrupted {
+                if beat.is_interrupted {
                     shared.tell(News::Interrupted);
                 }
+                if let Some(until) = inherits {
+                    match lease.inherit(&database).await {
+                        Ok(()) => inherits = inherits.filter(|_| Instant::now() < until),
+                        Err(fault) => shared.missed(&fault),
+                    }
+                }
+                if beat.is_cancelled
+                    && let Err(fault) = shared.find_cancelled(&database, host).await
+                {
+                    shared.missed(&fault);
+                }
             }
-            Ok((false, _)) if lease.is_closed.load(Ordering::SeqCst) => return,
-            Ok((false, _)) => {
+            Ok(_) if lease.is_closed.load(Ordering::SeqCst) => return,
+            Ok(_) => {
                 if let Err(fault) = shared.renew(host).await {
                     shared.missed(&fault);
                 }
@@ -226,8 +289,8 @@ impl Shared {
         let next = Uuid::now_v7();
         lease.enter(&self.database, next).await?;
         *lease.host.lock() = next;
-        // The calls that ran under the earlier id are ended by the host that takes them over, be it this one.
-        self.running.lock().clear();
+        // The calls that ran under the earlier id are ended by the host that takes them over, be it this one. They run on here.
+        let running = std::mem::take(&mut *self.running.lock());
         lease.lost.fetch_add(1, Ordering::Relaxed);
         tracing::warn!(
             host = %lost,
@@ -236,12 +299,20 @@ impl Shared {
         self.found();
         self.tell(News::Interrupted);
         self.tell(News::Reachable);
+        if let Err(fault) = self.find_cancelled_of(running).await {
+            let error = &fault as &dyn std::error::Error;
+            tracing::warn!(error, "the cancellations of calls that run cannot be read");
+        }
         Ok(())
     }
 
-    /// Forgets hosts whose leases ran out long ago, and that no running call names.
+    /// Forgets hosts whose leases ended long ago. A host is kept that a running call names, and the last one of a machine that a chat names:
+    /// clients learn from it where the chat runs.
     pub(crate) async fn forget_hosts(&self) -> Result<(), Fault> {
-        const FORGET: &str = "DELETE FROM toolhost.hosts h WHERE until < clock_timestamp() - make_interval(secs => $1)";
+        const FORGET: &str = "DELETE FROM toolhost.hosts h WHERE until < clock_timestamp() - make_interval(secs => $1) \
+             AND NOT EXISTS (SELECT FROM toolhost.calls c WHERE c.state = 0 AND c.host = h.id) \
+             AND (EXISTS (SELECT FROM toolhost.hosts l WHERE l.machine = h.machine AND (l.until, l.id) > (h.until, h.id)) \
+                 OR NOT EXISTS (SELECT FROM toolhost.chats c WHERE c.home = h.machine))";
         let kept = KEPT.as_secs_f64();
         run!(self.database, connection => {
             connection.execute(FORGET, &[&kept]).await?;

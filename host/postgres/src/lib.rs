@@ -8,6 +8,7 @@ mod beginnings;
 mod call_row;
 mod calls;
 mod cancel;
+mod cancelled;
 mod chats;
 mod config;
 mod database;

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_store::{ChatEvent, News, Quarantine};
 use uuid::Uuid;
 
+use crate::cancelled::CANCELLED;
 use crate::error::Fault;
-use crate::{Config, Key, Shared};
+use crate::{Config, Shared};
 
 /// The channel.
 pub(crate) const CHANNEL: &str = "toolhost";
@@ -54,6 +56,37 @@ pub(crate) enum Message {
 }
 
 impl Message {
+    /// Returns the news that the message is for the host with this lease; `None` if it is for none, or is of this host itself.
+    fn news_at(self, host: Uuid) -> Option<News> {
+        match self {
+            Self::Workspace { by, name } if by != host => name.parse().ok().map(News::Workspace),
+            Self::Bound { by, chat } if by != host => Some(News::Bound(chat)),
+            Self::Switched { by } if by != host => Some(News::Switched),
+            Self::Quarantined {
+                by,
+                plugin,
+                sha256,
+                milliseconds,
+            } if by != host => Some(News::Quarantined(Quarantine {
+                plugin,
+                sha256,
+                lasts: Duration::from_millis(milliseconds),
+            })),
+            Self::Event { by, chat, event } if by != host => Some(News::Event { chat, event }),
+            // Another host may have taken the call over from this one, where it runs on.
+            Self::Cancelled { chat, call, .. } => {
+                let call = CallId::recorded(&call).ok()?;
+                Some(News::Cancelled { chat, call })
+            }
+            Self::Workspace { .. }
+            | Self::Bound { .. }
+            | Self::Switched { .. }
+            | Self::Quarantined { .. }
+            | Self::Event { .. }
+            | Self::Ended { .. } => None,
+        }
+    }
+
     pub(crate) fn to_json(&self) -> String {
         // Its keys are strings, so it has JSON.
         serde_json::to_string(self).unwrap_or_default()
@@ -74,28 +107,33 @@ pub(crate) async fn listen(shared: Arc<Shared>, config: Config, begun: oneshot::
     }
 }
 
-/// Listens on one connection until it is lost.
+/// Listens on one connection until it is lost, or no longer answers. Each heartbeat asks it for an answer: a cut that drops packets is no
+/// error on a connection that only listens.
 async fn listen_once(
     shared: &Arc<Shared>,
     config: &Config,
     begun: &mut Option<oneshot::Sender<()>>,
 ) -> Result<(), Fault> {
     let tls = MakeRustlsConnect::new(config.tls.clone());
-    let (client, mut connection) = config.parsed()?.connect(tls).await?;
+    let connecting = timeout(config.patience, config.parsed()?.connect(tls)).await;
+    let (client, mut connection) = connecting.map_err(|_| Fault::Late(config.patience))??;
     let mut messages =
         futures_util::stream::poll_fn(move |context| connection.poll_message(context));
-    let starting = start(shared, client);
-    let mut starting = std::pin::pin!(starting);
-    // The client has to live for as long as its connection.
-    let mut started = None;
+    let working = async {
+        start(shared, &client).await?;
+        // The store may have been dropped meanwhile.
+        _ = begun.take().map(|begun| begun.send(()));
+        let (mut beats, patience) = (shared.lease.beats(), shared.lease.patience());
+        loop {
+            beats.tick().await;
+            let answered = timeout(patience, client.batch_execute("")).await;
+            answered.map_err(|_| Fault::Late(patience))??;
+        }
+    };
+    let mut working = std::pin::pin!(working);
     loop {
         let message = tokio::select! {
-            client = &mut starting, if started.is_none() => {
-                started = Some(client?);
-                // The store may have been dropped meanwhile.
-                _ = begun.take().map(|begun| begun.send(()));
-                continue;
-            }
+            broken = &mut working => return broken,
             message = futures_util::StreamExt::next(&mut messages) => message,
         };
         match message {
@@ -110,26 +148,17 @@ async fn listen_once(
 }
 
 /// Begins to listen, and does what notifications that nobody heard were for.
-async fn start(shared: &Arc<Shared>, client: Client) -> Result<Client, Fault> {
-    const CANCELLED: &str =
-        "SELECT chat, call FROM toolhost.calls WHERE state = 0 AND cancelled AND host = $1";
-    client.batch_execute(&format!("LISTEN {CHANNEL}")).await?;
+async fn start(shared: &Arc<Shared>, client: &Client) -> Result<(), Fault> {
+    client
+        .batch_execute(&format!("{}; LISTEN {CHANNEL}", Config::SESSION))
+        .await?;
     // What happened before is looked up where it matters, but for changes of workspaces.
     shared.tell(News::Reachable);
     for waiter in shared.awaited.lock().values() {
         waiter.send_replace(());
     }
-    for row in client.query(CANCELLED, &[&shared.lease.host()]).await? {
-        let (chat, call): (String, String) = (row.try_get(0)?, row.try_get(1)?);
-        if let Some((chat, call)) = key(&chat, &call) {
-            shared.tell(News::Cancelled { chat, call });
-        }
-    }
-    Ok(client)
-}
-
-fn key(chat: &str, call: &str) -> Option<Key> {
-    Some((chat.parse().ok()?, CallId::recorded(call).ok()?))
+    let cancelled = client.query(CANCELLED, &[&shared.lease.host()]).await?;
+    shared.tell_cancelled(&cancelled)
 }
 
 impl Shared {
@@ -150,38 +179,55 @@ impl Shared {
                     waiter.send_replace(());
                 }
             }
-            Message::Workspace { by, name } if by != self.lease.host() => {
-                if let Ok(name) = name.parse() {
-                    self.tell(News::Workspace(name));
+            message => {
+                if let Some(news) = message.news_at(self.lease.host()) {
+                    self.tell(news);
                 }
             }
-            Message::Bound { by, chat } if by != self.lease.host() => self.tell(News::Bound(chat)),
-            Message::Switched { by } if by != self.lease.host() => self.tell(News::Switched),
-            Message::Quarantined {
-                by,
-                plugin,
-                sha256,
-                milliseconds,
-            } if by != self.lease.host() => self.tell(News::Quarantined(Quarantine {
-                plugin,
-                sha256,
-                lasts: Duration::from_millis(milliseconds),
-            })),
-            Message::Event { by, chat, event } if by != self.lease.host() => {
-                self.tell(News::Event { chat, event });
-            }
-            Message::Workspace { .. }
-            | Message::Bound { .. }
-            | Message::Switched { .. }
-            | Message::Quarantined { .. }
-            | Message::Event { .. } => {}
-            Message::Cancelled { host, chat, call } => {
-                if host == self.lease.host()
-                    && let Ok(call) = CallId::recorded(&call)
-                {
-                    self.tell(News::Cancelled { chat, call });
-                }
-            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard(message: &Message, host: Uuid) -> Option<News> {
+        let heard: Message = serde_json::from_str(&message.to_json()).unwrap();
+        heard.news_at(host)
+    }
+
+    #[test]
+    fn a_host_hears_of_others_and_not_of_itself() {
+        let (host, other) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        let chat: ChatId = "c".parse().unwrap();
+        let bound = Message::Bound {
+            by: other,
+            chat: chat.clone(),
+        };
+        assert_eq!(heard(&bound, host), Some(News::Bound(chat)));
+        assert_eq!(heard(&bound, other), None);
+        let switched = Message::Switched { by: other };
+        assert_eq!(heard(&switched, host), Some(News::Switched));
+        assert_eq!(heard(&switched, other), None);
+        let unknown = Message::Workspace {
+            by: other,
+            name: "no/../name".to_owned(),
+        };
+        assert_eq!(heard(&unknown, host), None);
+    }
+
+    /// The call may run on at a host that has lost its lease, and with it the id that the message names.
+    #[test]
+    fn every_host_hears_of_a_cancellation() {
+        let cancelled = Message::Cancelled {
+            host: Uuid::from_u128(1),
+            chat: "c".parse().unwrap(),
+            call: "1".to_owned(),
+        };
+        for host in [1, 2] {
+            let news = heard(&cancelled, Uuid::from_u128(host));
+            assert!(matches!(news, Some(News::Cancelled { .. })), "{news:?}");
         }
     }
 }

@@ -189,6 +189,10 @@ impl Store for Postgres {
         })
     }
 
+    fn free(&self, chat: ChatId) -> Answer<'_, Option<OtherHost>> {
+        self.change("free a chat", async move |shared| shared.free(&chat).await)
+    }
+
     fn put_agent(&self, agent: WorkspaceName) -> Answer<'_, ()> {
         self.change("store that an agent is connected", async move |shared| {
             shared.put_agent(&agent).await

@@ -4,7 +4,7 @@ use deadpool_postgres::Transaction;
 use tokio_postgres::Row;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::{Binding, Home, StoredWorkspace, Workspaces};
+use toolhost_store::{Binding, Home, OtherHost, StoredWorkspace, Workspaces};
 use uuid::Uuid;
 
 use crate::Shared;
@@ -119,6 +119,29 @@ impl Shared {
                     Ok(Home::Here)
                 }
             }
+        })
+    }
+
+    /// Frees a chat from a host without a lease. Returns that host.
+    pub(crate) async fn free(&self, chat: &ChatId) -> Result<Option<OtherHost>, Fault> {
+        const HOME: &str =
+            "SELECT home FROM toolhost.chats WHERE chat = $1 AND home IS NOT NULL FOR UPDATE";
+        const FREE: &str = "UPDATE toolhost.chats SET home = NULL WHERE chat = $1";
+        let (host, machine) = (self.lease.host(), self.lease.machine);
+        transact!(self.database, transaction => {
+            require_lease(transaction, host).await?;
+            let row = transaction.query_opt(HOME, &[&chat.as_str()]).await?;
+            let home: Option<Uuid> = row.map(|row| row.try_get(0)).transpose()?;
+            let Some(home) = home.filter(|home| *home != machine) else {
+                return Ok(None);
+            };
+            let known = transaction.query_opt(OF_MACHINE, &[&home]).await?;
+            let known = known_or_gone(known.as_ref())?;
+            if known.has_lease {
+                return Ok(None);
+            }
+            transaction.execute(FREE, &[&chat.as_str()]).await?;
+            Ok(Some(known))
         })
     }
 

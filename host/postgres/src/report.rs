@@ -24,6 +24,8 @@ pub struct Report {
     pub clock_ahead_ms: i64,
     /// Whether the role may make the schema, or use the one that is there.
     pub may_write: bool,
+    /// Whether the schema has tables, and its version says that it has none: hosts do not start then.
+    pub is_half_made: bool,
     /// The hosts that have used the store lately.
     pub hosts: Vec<Neighbour>,
     /// How many connections the server takes.
@@ -49,6 +51,7 @@ async fn look(database: &Database) -> Result<Report, Fault> {
          to_regclass('toolhost.hosts') IS NOT NULL, \
          CASE WHEN to_regclass('toolhost.calls') IS NULL THEN has_database_privilege(current_database(), 'CREATE') \
               ELSE has_table_privilege('toolhost.calls', 'INSERT, UPDATE, DELETE') END";
+    const VERSION: &str = "SELECT to_regclass('toolhost.version') IS NOT NULL";
     const CLOCK: &str = "SELECT extract(epoch FROM clock_timestamp())::float8";
     let (row, mut trips, ahead) = run!(database, connection => {
         let row = connection.query_one(SERVER, &[]).await?;
@@ -67,7 +70,19 @@ async fn look(database: &Database) -> Result<Report, Fault> {
     })?;
     trips.sort_unstable();
     let is_made: bool = row.try_get(3)?;
+    let is_half_made = is_made
+        && run!(database, connection => {
+            let row = connection.query_one(VERSION, &[]).await?;
+            let has_version: bool = row.try_get(0)?;
+            if !has_version {
+                return Ok(true);
+            }
+            let version = connection.query_opt("SELECT version FROM toolhost.version", &[]).await?;
+            let version: Option<i32> = version.map(|row| row.try_get(0)).transpose()?;
+            Ok(version.is_none_or(|version| version == 0))
+        })?;
     Ok(Report {
+        is_half_made,
         version: row.try_get(0)?,
         latency: trips.get(TRIPS / 2).copied().unwrap_or_default(),
         clock_ahead_ms: ahead,

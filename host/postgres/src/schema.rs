@@ -6,17 +6,22 @@ use crate::error::Fault;
 
 /// The migrations, oldest first. The version of a database is the number of migrations that it has. They only add, so that a host of the
 /// version before can use the database as well.
-const STEPS: [&str; 1] = [include_str!("schema.sql")];
+const STEPS: [&str; 2] = [
+    include_str!("schema.sql"),
+    // For hosts that take over the chats of another one.
+    "CREATE INDEX chats_home ON toolhost.chats (home) WHERE home IS NOT NULL",
+];
 
 /// Upgrades a database to the last step. Hosts that start together do it one after the other.
 pub(crate) async fn migrate(transaction: &Transaction<'_>) -> Result<(), Fault> {
     // A number of our own: the first bytes of `toolhost`.
     const ALONE: &str = "SELECT pg_advisory_xact_lock(8389754676633367416)";
-    const KNOWN: &str = "SELECT to_regclass('toolhost.version') IS NOT NULL";
+    const KNOWN: &str = "SELECT to_regclass('toolhost.version') IS NOT NULL, to_regclass('toolhost.hosts') IS NOT NULL";
     const FIRST: &str = "CREATE SCHEMA IF NOT EXISTS toolhost; CREATE TABLE toolhost.version (version int NOT NULL); \
          INSERT INTO toolhost.version VALUES (0)";
     transaction.batch_execute(ALONE).await?;
-    let is_known: bool = transaction.query_one(KNOWN, &[]).await?.try_get(0)?;
+    let known = transaction.query_one(KNOWN, &[]).await?;
+    let (is_known, has_tables): (bool, bool) = (known.try_get(0)?, known.try_get(1)?);
     if !is_known {
         transaction.batch_execute(FIRST).await?;
     }
@@ -24,6 +29,9 @@ pub(crate) async fn migrate(transaction: &Transaction<'_>) -> Result<(), Fault> 
         .query_one("SELECT version FROM toolhost.version", &[])
         .await?;
     let version: i32 = version.try_get(0)?;
+    if version == 0 && has_tables {
+        return Err(Fault::HalfMade);
+    }
     let taken = usize::try_from(version).unwrap_or_default();
     for step in STEPS.get(taken..).unwrap_or_default() {
         transaction.batch_execute(step).await?;

@@ -40,6 +40,8 @@ enum Asked {
     },
     /// A session of MCP, which is at the host of this machine.
     Session { machine: String },
+    /// The store, unless the answer says that another host has to end what a call left.
+    Cancellation,
 }
 
 /// Has requests to these routes sent to the host that they are for.
@@ -66,7 +68,8 @@ impl Layer {
             Asked::Session { machine } if may_forward => {
                 layer.in_session(machine, request, next).await
             }
-            Asked::Session { .. } => Ok(next.run(request).await),
+            Asked::Cancellation if may_forward => layer.settle(request, next).await,
+            Asked::Session { .. } | Asked::Cancellation => Ok(next.run(request).await),
             // The handler refuses the client, and the client learns nothing of the chat.
             Asked::Chat { chat, .. } if !may_see(&request, &chat) => Ok(next.run(request).await),
             Asked::Chat {
@@ -90,6 +93,12 @@ impl Layer {
         next: Next,
     ) -> Result<Response, Problem> {
         match located {
+            // This host frees the chat.
+            Err(error)
+                if is_end(&request) && error.other_host().is_some_and(|other| !other.has_lease) =>
+            {
+                Ok(next.run(request).await)
+            }
             Err(error) if let Some(other) = error.other_host().cloned() => {
                 let is_forwarded = forward::is_forwarded(request.headers());
                 if !is_forwarded && !forward::has_token(request.headers()) {
@@ -134,7 +143,7 @@ impl Layer {
         sent
     }
 
-    /// Runs a request that decides where its chat runs, and sends it on if that turns out to be another host.
+    /// Runs a request, and sends it on if it turns out to be for another host.
     async fn settle(&self, request: Request, next: Next) -> Result<Response, Problem> {
         let (request, kept) = Kept::of(request, MAX_ARGUMENTS + ENVELOPE);
         let response = next.run(request).await;
@@ -168,6 +177,9 @@ impl Asked {
         if is_of_store(method, rest) {
             return None;
         }
+        if *method == Method::DELETE && rest == "/calls/{call}" {
+            return Some(Self::Cancellation);
+        }
         let may_name = *method == Method::PUT || *method == Method::POST && rest == "/calls";
         let chat = parameter(request, "chat").await?.parse().ok()?;
         Some(Self::Chat {
@@ -178,6 +190,12 @@ impl Asked {
     }
 }
 
+/// Returns whether a request ends a chat.
+fn is_end(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>();
+    *request.method() == Method::DELETE && route.is_some_and(|route| route.as_str() == OF_CHAT)
+}
+
 /// Returns whether the client may see anything of a chat.
 fn may_see(request: &Request, chat: &ChatId) -> bool {
     let principal = request.extensions().get::<Principal>();
@@ -186,11 +204,7 @@ fn may_see(request: &Request, chat: &ChatId) -> bool {
 
 /// Returns whether the store answers a request below the address of a chat, which all hosts have.
 fn is_of_store(method: &Method, rest: &str) -> bool {
-    match *method {
-        Method::GET | Method::HEAD => rest.starts_with("/calls"),
-        Method::DELETE => rest == "/calls/{call}",
-        _ => false,
-    }
+    matches!(*method, Method::GET | Method::HEAD) && rest.starts_with("/calls")
 }
 
 /// Returns a parameter of the path.

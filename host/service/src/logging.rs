@@ -163,15 +163,20 @@ pub(crate) fn filter(text: &str) -> Result<String, &'static str> {
         .ok_or("write a level such as info, or a filter such as toolhost=debug")
 }
 
-/// Parses a filter. Unless the filter names `rmcp`, its lines are left out: they contain messages of clients, in any length.
+/// Libraries whose lines are left out, unless the filter names them: those of `rmcp` contain messages of clients, in any length, and the pool
+/// of connections to a database has a line for each that is lost, while the host says once that the database cannot be reached.
+const SILENT: [&str; 2] = ["rmcp", "deadpool"];
+
+/// Parses a filter.
 fn filtered(text: &str) -> anyhow::Result<EnvFilter> {
     let filter: EnvFilter = text
         .parse()
         .with_context(|| format!("{text:?} is no log filter"))?;
-    match text.contains("rmcp") {
-        true => Ok(filter),
-        false => Ok(filter.add_directive("rmcp=off".parse()?)),
+    let mut filter = filter;
+    for name in SILENT.iter().filter(|name| !text.contains(*name)) {
+        filter = filter.add_directive(format!("{name}=off").parse()?);
     }
+    Ok(filter)
 }
 
 impl Spans {
@@ -255,6 +260,7 @@ mod tests {
         ] {
             let filter = filtered(text).unwrap().to_string();
             assert_eq!(filter.contains("rmcp=off"), !has, "{filter}");
+            assert!(filter.contains("deadpool=off"), "{filter}");
         }
         assert!(filtered("a=b=c").is_err());
     }

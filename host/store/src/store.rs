@@ -100,6 +100,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
         Box::pin(std::future::ready(Ok(None)))
     }
 
+    /// Frees a chat from the host in whose default workspace its calls ran, if that host has lost its lease: the next call of the chat
+    /// decides where it runs. Returns that host; `None` if the chat was not freed.
+    fn free(&self, _chat: ChatId) -> Answer<'_, Option<OtherHost>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Stores that an agent has connected to this host. It is connected to no other host any more.
     fn put_agent(&self, _agent: WorkspaceName) -> Answer<'_, ()> {
         Box::pin(std::future::ready(Ok(())))

@@ -1,6 +1,7 @@
 //! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
 
 mod answer;
+mod dropped;
 mod execution;
 mod keeper;
 mod live;
@@ -107,7 +108,7 @@ impl Ledger {
 
     /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
     ///
-    /// The ledger calls `admit` only for a new call. If `admit` fails, the call is refused and leaves no record, so that a
+    /// The ledger calls `admit` only for a new call; again, if another host began the call at the same time and it may run here after all. If `admit` fails, the call is refused and leaves no record, so that a
     /// later repeat can run. The error may be of a type of its own. The returned execution runs as a task on the runtime that
     /// the ledger was made in, so that it outlives its caller. If the execution panics, the call has failed. See [`Permission`] for what
     /// `admit` gets.
@@ -119,13 +120,16 @@ impl Ledger {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
-    pub async fn run<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Arc<Outcome>, E>
+    pub async fn run<F, R, E>(
+        &self,
+        request: &Arc<Request>,
+        mut admit: F,
+    ) -> Result<Arc<Outcome>, E>
     where
         E: From<Refused>,
-        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
+        F: FnMut(Permission) -> Result<Admitted<R>, E>,
         R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
-        let mut admit = Some(admit);
         loop {
             match self.begin(request, &mut admit).await? {
                 Begun::Saved(outcome) => return Ok(outcome),
@@ -373,15 +377,11 @@ impl Ledger {
         }
     }
 
-    /// Finds or begins a call. Takes `admit` only if the call is new.
-    async fn begin<F, R, E>(
-        &self,
-        request: &Arc<Request>,
-        admit: &mut Option<F>,
-    ) -> Result<Begun, E>
+    /// Finds or begins a call. Calls `admit` only if the call is new.
+    async fn begin<F, R, E>(&self, request: &Arc<Request>, admit: &mut F) -> Result<Begun, E>
     where
         E: From<Refused>,
-        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
+        F: FnMut(Permission) -> Result<Admitted<R>, E>,
         R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
         let digests = Digests::of(request);
@@ -403,7 +403,6 @@ impl Ledger {
             return Err(Refused::Busy(text).into());
         }
         let cancelled = self.shared.stopping.child_token();
-        let admit = admit.take().ok_or(Refused::Closed)?;
         let is_resumed = interrupted.is_some();
         let admitted = admit(Permission {
             cancelled: cancelled.clone(),

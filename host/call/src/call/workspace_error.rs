@@ -78,7 +78,9 @@ pub enum WorkspaceError {
         reason: String,
     },
     /// The calls of the chat run in the default workspace of another host.
-    #[error("the chat {chat} runs on the host {}{}: send its calls there", .host.name, at(.host.address.as_deref()))]
+    #[error(
+        "the chat {chat} runs on the host {}{}: send its calls there{}", .host.name, at(.host.address.as_deref()), if_gone(chat, .host)
+    )]
     OtherHost {
         /// The chat.
         chat: ChatId,
@@ -105,6 +107,16 @@ impl WorkspaceError {
             Self::OtherHost { host, .. } | Self::AgentElsewhere { host, .. } => Some(host),
             _ => None,
         }
+    }
+}
+
+/// Returns the way to go on with a chat whose host may be gone for good.
+fn if_gone(chat: &ChatId, host: &OtherHost) -> String {
+    match host.has_lease {
+        true => String::new(),
+        false => format!(
+            " when it is back; if it is gone for good, free the chat with DELETE /v1/chats/{chat}"
+        ),
     }
 }
 

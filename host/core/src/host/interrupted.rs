@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::timeout;
 
 use toolhost_call::call::{Interrupted, Ledger, Outcome};
 use toolhost_call::tool::{ErrorKind, ToolError};
-use toolhost_state::id::CallId;
+use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
-use toolhost_workspace::process::{Info, State};
+use toolhost_workspace::process::{Error, Info, State};
 
 use super::workspaces::Workspaces;
 
@@ -27,6 +28,9 @@ const AT_ONCE: usize = 32;
 /// The longest wait for the agent of an interrupted call.
 const OF_AGENT: Duration = Duration::from_secs(5);
 
+/// The longest wait for the end of the processes of a cancelled call: its agent, and the grace after SIGTERM.
+const OF_END: Duration = Duration::from_secs(12);
+
 const UNKNOWN: &str = "outcome unknown: the host stopped while this call ran; it was not run again";
 
 /// Gives every interrupted call its reply: its outcome is unknown. The reply lists the processes of the call and the end of
@@ -39,13 +43,26 @@ pub(super) async fn settle(
 ) {
     // Agents answer at the same time: the host does not start before all of them did, or had their time.
     let looked = stream::iter(interrupted).map(async |call| {
-        let looking = look(&call, workspace);
-        let found = match workspaces.is_elsewhere(&call.chat) {
-            true => timeout(OF_AGENT, looking).await.unwrap_or_else(|_| {
-                let text = format!("{UNKNOWN}. Its agent does not answer, so it is not known whether its commands still run");
-                (text, Vec::new())
-            }),
-            false => looking.await,
+        let is_elsewhere = workspaces.is_elsewhere(&call.chat);
+        let silent = || {
+            let again = match call.cancelled {
+                true => ": cancel it again to end them",
+                false => "",
+            };
+            let text = format!("{UNKNOWN}. Its agent does not answer, so it is not known whether its commands still run{again}");
+            (text, Vec::new())
+        };
+        let ended = match call.cancelled {
+            true => end_rest(&call.chat, &call.call, workspace).await,
+            false => Ok(()),
+        };
+        let found = match (is_elsewhere, ended) {
+            (true, Err(_)) => silent(),
+            (true, Ok(())) => {
+                let looked = timeout(OF_AGENT, look(&call, workspace)).await;
+                looked.unwrap_or_else(|_| silent())
+            }
+            (false, _) => look(&call, workspace).await,
         };
         (call, found)
     });
@@ -69,6 +86,40 @@ pub(super) async fn settle(
     }
 }
 
+/// Ends the processes that an interrupted call, and the calls that it made, started in the foreground: its host is no longer there to do it.
+///
+/// # Errors
+///
+/// If their workspace does not answer. They may run then.
+pub(super) async fn end_rest(
+    chat: &ChatId,
+    call: &CallId,
+    workspace: &dyn Workspace,
+) -> Result<(), Error> {
+    let ending = async {
+        let (live, _) = timeout(OF_AGENT, workspace.list(Some(chat), true, PROCESSES))
+            .await
+            .map_err(|_| Error::Unavailable("its agent does not answer".to_owned()))??;
+        let rest = live.iter().filter(|info| {
+            let of = call_of(info);
+            let outer = of.as_ref().and_then(|of| Some(of.outer()?.0));
+            !info.background && (of.as_ref() == Some(call) || outer.as_ref() == Some(call))
+        });
+        let ends = rest.map(|info| workspace.end(Some(chat), &info.id));
+        let ends = join_all(ends).await.into_iter().map(|end| match end {
+            Ok(_) | Err(Error::NotFound(_)) => Ok(()),
+            Err(error) => Err(error),
+        });
+        ends.collect()
+    };
+    let ended = timeout(OF_END, ending).await;
+    ended.unwrap_or_else(|_| {
+        Err(Error::Unavailable(
+            "its processes are being ended".to_owned(),
+        ))
+    })
+}
+
 /// Returns the text of the reply, and the processes of the call.
 async fn look(call: &Interrupted, workspace: &dyn Workspace) -> (String, Vec<Info>) {
     let mut text = String::from(UNKNOWN);
@@ -78,7 +129,7 @@ async fn look(call: &Interrupted, workspace: &dyn Workspace) -> (String, Vec<Inf
         _ = write!(text, ". Its processes are not known: {error}");
         (Vec::new(), 0)
     });
-    infos.retain(|info| is_of(info, &call.call));
+    infos.retain(|info| call_of(info).as_ref() == Some(&call.call));
     infos.sort_by_key(|info| info.started);
     for info in &infos {
         describe(&mut text, call, info, workspace).await;
@@ -86,9 +137,9 @@ async fn look(call: &Interrupted, workspace: &dyn Workspace) -> (String, Vec<Inf
     (text, infos)
 }
 
-fn is_of(info: &Info, call: &CallId) -> bool {
-    let key = info.key.as_deref();
-    key.and_then(CallId::of_start_key).as_ref() == Some(call)
+/// Returns the call that started a process.
+fn call_of(info: &Info) -> Option<CallId> {
+    info.key.as_deref().and_then(CallId::of_start_key)
 }
 
 /// Adds the command of a process, as lists show it, its state, and the end of its output. A model reads the text.

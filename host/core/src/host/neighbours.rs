@@ -28,6 +28,7 @@ pub(super) async fn listen(host: Weak<Inner>, mut news: UnboundedReceiver<News>)
             News::Switched => follow(&inner),
             News::Event { chat, event } => inner.events.publish(&chat, readers::told(event)),
             News::Reachable => {
+                inner.workspaces.forget_settled();
                 inner.reconnected.notify_one();
                 inner.readers.listen();
                 inner.ledger.catch_up().await;

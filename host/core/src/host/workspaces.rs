@@ -157,6 +157,11 @@ impl Workspaces {
             .map_or_else(WorkspaceName::of_default, |entry| entry.name.clone())
     }
 
+    /// Returns whether the workspace of a chat was removed, with everything that ran there.
+    pub(super) fn is_removed(&self, chat: &ChatId) -> bool {
+        self.named(chat).is_some_and(|entry| entry.is_removed())
+    }
+
     /// Returns the workspace with a name that a chat belongs to.
     fn named(&self, chat: &ChatId) -> Option<Arc<Entry>> {
         self.table.lock().chats.get(chat).map(Arc::clone)

@@ -9,8 +9,7 @@ use tokio::time::timeout;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
 use toolhost_store::{
-    Begun, CallState, CancelAnswer, EndedCall, Ending, Home, News, Quarantine, Store, StoreError,
-    Switch,
+    Begun, CallState, EndedCall, Ending, News, Quarantine, Store, StoreError, Switch,
 };
 
 use crate::server;
@@ -19,14 +18,14 @@ use crate::values::{call, cancellation, ended};
 use crate::workspaces::workspace;
 
 /// Nothing here takes as long.
-const PATIENCE: Duration = Duration::from_mins(5);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(5);
 
 pub(crate) async fn open(url: &str) -> Postgres {
     Postgres::open(server::config(url)).await.unwrap()
 }
 
 /// Lets the lease of a host run out.
-async fn expire(url: &str, host: &Postgres) {
+pub(crate) async fn expire(url: &str, host: &Postgres) {
     server::expire(url, host.leases().host).await;
 }
 
@@ -112,26 +111,30 @@ async fn a_repeat_elsewhere_waits_for_the_end() {
     assert!(matches!(begin(&other, "c", "1").await, Begun::Ended(_)));
 }
 
+/// A call whose host is lost is taken over when its lease ends, and not with a later heartbeat.
 #[needs(postgres)]
 #[tokio::test]
-async fn a_cancellation_elsewhere_reaches_the_host_that_runs_the_call() {
+async fn a_caller_that_waits_notices_the_end_of_the_lease() {
     let url = server::database();
     let [one, other] = [open(&url).await, open(&url).await];
-    let mut news = one.news().unwrap();
-    assert!(one.news().is_none());
+    let mut news = other.news().unwrap();
     assert_eq!(begin(&one, "c", "1").await, Begun::New);
-    let answer = other.cancel(cancellation("c", "1", None)).await.unwrap();
-    let CancelAnswer::Known(known) = answer else {
-        panic!("{answer:?}");
+    let settled = other.settled("c".parse().unwrap(), "1".parse().unwrap());
+    let lost = async {
+        expire(&url, &one).await;
+        while timeout(PATIENCE, news.recv()).await.unwrap() != Some(News::Interrupted) {}
+        assert_eq!(other.interrupt().await.unwrap().len(), 1);
+        // Until it has an end, it is not settled.
+        let unknown = EndedCall {
+            state: CallState::Unknown,
+            ..ended("c", "1")
+        };
+        assert_eq!(other.end(unknown).await.unwrap(), Ending::Stored);
     };
-    assert!(known.is_elsewhere);
-    let cancelled = News::Cancelled {
-        chat: "c".parse().unwrap(),
-        call: "1".parse().unwrap(),
-    };
-    while timeout(PATIENCE, news.recv()).await.unwrap().unwrap() != cancelled {}
-    one.end(ended("c", "1")).await.unwrap();
-    assert_eq!(begin(&other, "c", "1").await, Begun::Cancelled);
+    let both = async { tokio::join!(settled, lost) };
+    // The heartbeat comes every two minutes.
+    let (settled, ()) = timeout(Duration::from_mins(1), both).await.unwrap();
+    assert_eq!(settled.unwrap().unwrap().state, CallState::Unknown);
 }
 
 #[needs(postgres)]
@@ -210,7 +213,7 @@ async fn a_host_that_comes_back_ends_none_of_its_earlier_calls() {
     assert_eq!(taken.len(), 1);
     // A repeat may have heard that the outcome is unknown.
     let ending = one.end(ended("c", "1")).await.unwrap();
-    assert!(matches!(ending, Ending::TakenOver(call) if !call.is_elsewhere));
+    assert!(matches!(ending, Ending::TakenOver(call) if call.outcome.is_none()));
     let unknown = EndedCall {
         state: CallState::Unknown,
         ..ended("c", "1")
@@ -427,27 +430,31 @@ async fn an_agent_is_where_it_connected_last() {
 
 #[needs(postgres)]
 #[tokio::test]
-async fn where_a_chat_runs_is_looked_up_without_a_change() {
+async fn a_half_made_schema_is_named() {
     let url = server::database();
-    let [one, other] = [open(&url).await, open(&url).await];
-    let chat = || "c".parse().unwrap();
-    assert_eq!(one.home_of(chat()).await.unwrap(), None);
-    assert_eq!(one.settle(chat(), "t".into()).await.unwrap(), Home::Here);
-    assert_eq!(one.home_of(chat()).await.unwrap(), Some(Home::Here));
-    let has_lease = async || match other.home_of(chat()).await.unwrap() {
-        Some(Home::Elsewhere(host)) => host.has_lease,
-        found => panic!("{found:?}"),
-    };
-    assert!(has_lease().await);
-    let machine = one.machine().unwrap();
-    let known = other.host_of_machine(machine.clone()).await.unwrap();
-    assert!(known.unwrap().has_lease);
-    expire(&url, &one).await;
-    assert!(!has_lease().await);
-    let known = other.host_of_machine(machine).await.unwrap();
-    assert!(!known.unwrap().has_lease);
-    let unknown = other.host_of_machine("no machine".into()).await;
-    assert_eq!(unknown.unwrap(), None);
+    drop(open(&url).await);
+    let config = server::config(&url);
+    assert!(
+        !toolhost_postgres::report(&config)
+            .await
+            .unwrap()
+            .is_half_made
+    );
+    let admin = server::connect(&url).await;
+    let reset = admin.batch_execute("UPDATE toolhost.version SET version = 0");
+    reset.await.unwrap();
+    assert!(
+        toolhost_postgres::report(&config)
+            .await
+            .unwrap()
+            .is_half_made
+    );
+    let error = Postgres::open(config).await.unwrap_err();
+    let source = std::error::Error::source(&error).unwrap().to_string();
+    assert!(
+        source.contains("the schema toolhost is half made"),
+        "{source}"
+    );
 }
 
 /// Later versions only add: hosts of both versions run side by side while they are exchanged one after the other.
@@ -466,5 +473,5 @@ async fn a_host_uses_a_database_that_a_later_version_has_extended() {
     before.end(ended("c", "1")).await.unwrap();
     assert!(matches!(begin(&after, "c", "1").await, Begun::Ended(_)));
     let version = admin.query_one("SELECT version FROM toolhost.version", &[]);
-    assert_eq!(version.await.unwrap().get::<_, i32>(0), 2);
+    assert_eq!(version.await.unwrap().get::<_, i32>(0), 3);
 }

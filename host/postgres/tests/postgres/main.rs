@@ -26,6 +26,8 @@ mod values;
 #[path = "../../../store/tests/store/workspaces.rs"]
 mod workspaces;
 
+mod cancelling;
+mod chats;
 mod hosts;
 #[path = "../../../../tests/harness/postgres.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

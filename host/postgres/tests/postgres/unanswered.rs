@@ -1,24 +1,31 @@
 //! Statements whose answers are lost.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tokio_postgres::Client;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_store::{Begun, CallState, EndedCall, Ending, Store};
+use toolhost_store::{Begun, CallState, EndedCall, Ending, News, Store};
 
 use crate::hosts::open;
 use crate::server;
 use crate::suite::begin;
 use crate::values::{call, cancellation, ended};
+use crate::workspaces::workspace;
 
 /// A way to a server on which answers can be swallowed.
 struct Way {
     url: String,
     swallows: watch::Sender<bool>,
+    /// The number of the last connection on which all answers are swallowed.
+    dead: watch::Sender<u64>,
+    made: Arc<AtomicU64>,
 }
 
 impl Way {
@@ -30,7 +37,8 @@ impl Way {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let swallows = watch::Sender::new(false);
-        let state = swallows.subscribe();
+        let (dead, made) = (watch::Sender::new(0), Arc::new(AtomicU64::new(0)));
+        let (state, is_dead, count) = (swallows.subscribe(), dead.subscribe(), Arc::clone(&made));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = UnixStream::connect(&socket).await.unwrap();
@@ -39,11 +47,12 @@ impl Way {
                 tokio::spawn(async move {
                     _ = tokio::io::copy(&mut from_client, &mut to_server).await;
                 });
-                let state = state.clone();
+                let (state, is_dead) = (state.clone(), is_dead.clone());
+                let number = count.fetch_add(1, Ordering::SeqCst) + 1;
                 tokio::spawn(async move {
                     let mut bytes = vec![0; 4096];
                     while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
-                        let is_lost = *state.borrow();
+                        let is_lost = *state.borrow() || *is_dead.borrow() >= number;
                         if !is_lost && to_client.write_all(&bytes[..count]).await.is_err() {
                             return;
                         }
@@ -54,7 +63,14 @@ impl Way {
         Self {
             url: format!("host=127.0.0.1 port={port} {rest}"),
             swallows,
+            dead,
+            made,
         }
+    }
+
+    /// Drops the packets of all present connections, which stay open.
+    fn drop_packets(&self) {
+        self.dead.send_replace(self.made.load(Ordering::SeqCst));
     }
 
     /// Opens the store of a host that takes this way and soon gives an answer up.
@@ -66,6 +82,29 @@ impl Way {
         };
         Postgres::open(config).await.unwrap()
     }
+}
+
+/// A connection that only listens sends nothing, so the system notices late that packets are dropped.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_host_listens_again_after_packets_were_dropped() {
+    let url = server::database();
+    let way = Way::to(&url).await;
+    let (one, other) = (way.impatient().await, open(&url).await);
+    let mut news = one.news().unwrap();
+    way.drop_packets();
+    let heard = async {
+        loop {
+            other.put_workspace(workspace("w")).await.unwrap();
+            let soon = timeout(Duration::from_millis(100), async {
+                while !matches!(news.recv().await, Some(News::Workspace(_))) {}
+            });
+            if soon.await.is_ok() {
+                return;
+            }
+        }
+    };
+    timeout(Duration::from_mins(1), heard).await.unwrap();
 }
 
 /// The database stores that a call begins, and the host never hears of it: it did not run, so a repeat may run it, at whichever host.

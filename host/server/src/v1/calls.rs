@@ -202,7 +202,8 @@ async fn get(
 ///
 /// Processes that the call started in the foreground are ended, with SIGTERM and after 5 s with SIGKILL. Processes that it left
 /// in the background are not. The tool has 2 s more to reply with its results so far. No other call runs under this id: later
-/// requests to call with it are refused. If the call had already ended, the reply is its outcome.
+/// requests to call with it are refused. If the call had already ended, the reply is its outcome. If that is unknown, the processes that
+/// the call left in the foreground are ended first.
 ///
 /// A token that is limited to some tools reaches only calls of these tools. For any other id the reply is 204, whether or not
 /// the id is in use.
@@ -213,7 +214,10 @@ async fn get(
         (status = 200, description = "The call has ended, perhaps before it was cancelled.", body = Outcome),
         (status = 204, description = "No such call has arrived. When it does, it will not run."),
     ),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "gone", "shutting_down"]))),
+    extensions(("x-problems" = json!([
+        "missing_scope", "foreign_chat", "foreign_workspace", "gone", "shutting_down", "workspace_unavailable",
+        "other_host", "host_lost", "host_unreachable"
+    ]))),
 )]
 async fn delete(
     State(host): State<Host>,

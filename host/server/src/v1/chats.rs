@@ -99,6 +99,9 @@ impl ListedChat {
 struct EndedChat {
     /// The processes that were live.
     ended: Vec<EndedProcess>,
+    /// The server that the chat was freed from, if there are several: it had the chat, and is gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    freed_from: Option<String>,
 }
 
 /// A process that was live.
@@ -220,12 +223,15 @@ fn place(text: &str) -> Result<ChatsAfter, Problem> {
 ///
 /// For when a conversation is over. Its outcomes are still kept for clients that repeat a call. A token that is limited to some
 /// tools ends only the calls of these tools and what they started; the rest of the chat goes on.
+///
+/// If the chat ran in the default workspace of another server that has lost its lease, the chat is freed from it: its next call decides
+/// where it runs.
 #[utoipa::path(
     delete, path = "/v1/chats/{chat}", operation_id = "endChat", tag = "chats",
     params(ChatPath),
     responses((status = 200, description = "Nothing of the chat runs.", body = EndedChat)),
     extensions(("x-problems" = json!([
-        "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable",
+        "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable", "unrecorded",
         "other_host", "host_lost", "host_unreachable"
     ]))),
 )]
@@ -236,9 +242,11 @@ async fn delete(
 ) -> Result<Json<EndedChat>, Problem> {
     let chat: ChatId = chat.parse()?;
     principal.require_chat_of(&host, Scope::Call, &chat)?;
+    let freed_from = host.free_chat(&chat, principal.actor()).await?;
     let ended = host.end_chat(&chat, principal.actor()).await?;
     let ended = ended.into_iter().map(EndedProcess::from);
     Ok(Json(EndedChat {
         ended: ended.collect(),
+        freed_from,
     }))
 }

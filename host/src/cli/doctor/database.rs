@@ -56,6 +56,11 @@ fn of_report(report: &Report, connections: usize) -> Check {
             "GRANT CREATE ON DATABASE to the role, or let the role own the schema toolhost";
         return Check::failed(NAME, text, advice);
     }
+    if report.is_half_made {
+        let advice = "the schema toolhost has tables, and its version is 0: restore it from a backup, or DROP SCHEMA toolhost CASCADE, \
+             which forgets all calls";
+        return Check::failed(NAME, text, advice);
+    }
     if major.parse::<u32>().is_ok_and(|major| major < 13) {
         return warned("PostgreSQL 13 or newer is what Toolhost is made for".to_owned());
     }

@@ -1,6 +1,5 @@
 //! The records of calls: the store, and the changes that wait because it could not be written.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use toolhost_store::{
 };
 
 use super::answer::Key;
+use super::dropped::Dropped;
 use super::past::{Past, read, set};
 use crate::call::{Refused, ToolSet, includes, union};
 use toolhost_state::id::{CallId, ChatId};
@@ -27,7 +27,7 @@ pub(super) struct Keeper {
     /// Changes that could not be stored.
     pub(super) unwritten: Backlog<Change>,
     /// The calls of which a change was dropped, because too many waited.
-    dropped: Mutex<HashSet<Key>>,
+    dropped: Mutex<Dropped>,
 }
 
 /// A change that could not be stored.
@@ -373,7 +373,13 @@ impl Keeper {
         let dropped = self.unwritten.keep(change).dropped;
         let names = dropped.iter().map(Change::name);
         let keys = names.map(|(chat, call)| (chat.clone(), call.clone()));
-        self.dropped.lock().extend(keys);
+        let mut known = self.dropped.lock();
+        keys.for_each(|key| known.add(key));
+    }
+
+    /// Forgets calls of which changes were dropped, as the store forgets ids.
+    pub(super) fn forget_dropped(&self, limits: &toolhost_store::Limits) {
+        self.dropped.lock().forget(limits);
     }
 
     /// Returns whether a change may be stored later.

@@ -24,7 +24,8 @@ pub struct Interrupted {
     began_ms: u64,
     digest: [u8; 32],
     principal: String,
-    cancelled: bool,
+    /// Whether it was cancelled. Its processes are to be ended then.
+    pub cancelled: bool,
 }
 
 impl Interrupted {

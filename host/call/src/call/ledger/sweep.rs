@@ -47,7 +47,9 @@ impl Shared {
 
     async fn sweep(&self) {
         *self.sweeper.swept.lock() = Some(Instant::now());
-        match self.keeper.store.sweep(self.limits.of_store()).await {
+        let limits = self.limits.of_store();
+        self.keeper.forget_dropped(&limits);
+        match self.keeper.store.sweep(limits).await {
             Ok(swept) => *self.sweeper.kept.lock() = swept.kept,
             Err(error) => {
                 let error = super::keeper::text(&error);

@@ -62,6 +62,20 @@ where
     })
 }
 
+impl Ledger {
+    /// Runs a call that is admitted once, at most.
+    async fn run_once<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Arc<Outcome>, E>
+    where
+        E: From<Refused>,
+        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
+        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
+    {
+        let mut admit = Some(admit);
+        let once = |permission| admit.take().expect("admitted once")(permission);
+        self.run(request, once).await
+    }
+}
+
 async fn run(
     ledger: &Ledger,
     request: &Request,
@@ -70,7 +84,7 @@ async fn run(
     let runs = Arc::clone(runs);
     let execution = async move { outcome(&runs.fetch_add(1, Ordering::SeqCst).to_string()) };
     let outcome = ledger
-        .run(&Arc::new(request.clone()), |_| admitted(execution))
+        .run_once(&Arc::new(request.clone()), |_| admitted(execution))
         .await?;
     match &outcome.result.as_ref().unwrap().content[0] {
         Content::Text { text } => Ok(text.clone()),
@@ -126,7 +140,7 @@ async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
     let ledger = forgetful();
     let request = Arc::new(request("a", "1", "{}"));
     let (go, gate) = oneshot::channel::<()>();
-    let first = ledger.run(&request, |_| {
+    let first = ledger.run_once(&request, |_| {
         admitted::<_, Refused>(async move {
             gate.await.unwrap();
             outcome("once")
@@ -138,7 +152,7 @@ async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
     let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
         panic!("ran twice")
     };
-    let others = (0..10).map(|_| ledger.run(&request, again));
+    let others = (0..10).map(|_| ledger.run_once(&request, again));
     let mut others = Box::pin(futures_util::future::join_all(others));
     assert!(futures_util::poll!(others.as_mut()).is_pending());
     go.send(()).unwrap();
@@ -153,7 +167,7 @@ async fn a_refused_admission_leaves_no_trace() {
     let request = Arc::new(request("a", "1", "{}"));
     let busy = Refused::Busy("busy".into());
     let refused = ledger
-        .run(&request, |_| {
+        .run_once(&request, |_| {
             Err::<Admitted<std::future::Ready<Result<Outcome, Refused>>>, _>(busy.clone())
         })
         .await;
@@ -167,7 +181,7 @@ async fn a_panic_is_saved_as_a_failure() {
     let request = Arc::new(request("a", "1", "{}"));
     for _ in 0..2 {
         let outcome = ledger
-            .run(&request, |_| {
+            .run_once(&request, |_| {
                 admitted::<_, Refused>(async { panic!("boom") })
             })
             .await

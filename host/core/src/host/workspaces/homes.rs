@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use tokio::time::Instant;
-use toolhost_call::call::WorkspaceError;
+use toolhost_call::call::{Actor, WorkspaceError};
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Home, StoreError, StoredWorkspace};
@@ -46,6 +47,31 @@ impl Host {
         named: Option<&WorkspaceName>,
     ) -> Result<Located, WorkspaceError> {
         self.inner.workspaces.located(chat, named).await
+    }
+
+    /// Frees a chat from the host in whose default workspace its calls ran, if that host has lost its lease. The next call of the chat
+    /// decides where it runs. An actor that is bound to some tools frees no chat. Returns the name of that host; `None` if the chat was not
+    /// freed.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::Unrecorded`] if the store cannot be asked.
+    pub async fn free_chat(
+        &self,
+        chat: &ChatId,
+        actor: &Actor,
+    ) -> Result<Option<String>, WorkspaceError> {
+        if !actor.may_use_all() {
+            return Ok(None);
+        }
+        let freed = self.inner.ledger.store().free(chat.clone()).await;
+        let freed = freed.map_err(|error| unrecorded(&error))?;
+        if let Some(host) = &freed {
+            let fields =
+                json!({ "principal": actor.name(), "chat": chat.as_str(), "host": host.name });
+            self.inner.audit.record("chat_freed", fields);
+        }
+        Ok(freed.map(|host| host.name))
     }
 }
 
@@ -93,6 +119,11 @@ impl Workspaces {
                 learnt.map(drop).map_err(|error| unrecorded(&error))
             }
         }
+    }
+
+    /// Forgets which chats run here. Other hosts may have freed some of them while this one had no lease.
+    pub(in crate::host) fn forget_settled(&self) {
+        self.settled.lock().clear();
     }
 
     fn is_settled(&self, chat: &ChatId) -> bool {

@@ -20,7 +20,7 @@ fn patient(
 async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     let ledger = forgetful();
     let request = Arc::new(request("a", "1", "{}"));
-    let mut first = Box::pin(ledger.run(&request, patient));
+    let mut first = Box::pin(ledger.run_once(&request, patient));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     let status = ledger.status(&request.chat, &request.id).await;
     assert!(matches!(status, Some(CallStatus::Live { tool, .. }) if tool == "t"));
@@ -35,7 +35,7 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
         assert_eq!(outcome.state(), State::Cancelled);
     }
     assert_eq!(first.await.unwrap().state(), State::Cancelled);
-    let again = ledger.run(&request, patient).await;
+    let again = ledger.run_once(&request, patient).await;
     assert_eq!(again.unwrap_err(), Refused::Cancelled);
     let status = ledger.status(&request.chat, &request.id).await;
     assert!(matches!(status, Some(CallStatus::Ended(_))));
@@ -91,7 +91,7 @@ async fn the_end_of_a_chat_cancels_its_calls_and_no_others() {
         Arc::new(request("b", "1", "{}")),
     );
     let mut calls: Vec<_> = [&one, &two, &other]
-        .map(|request| Box::pin(ledger.run(request, patient)))
+        .map(|request| Box::pin(ledger.run_once(request, patient)))
         .into();
     for call in &mut calls {
         assert!(futures_util::poll!(call.as_mut()).is_pending());
@@ -201,7 +201,7 @@ async fn who_may_not_use_a_tool_cancels_no_call_of_it() {
         Arc::new(request("a", "live", "{}")),
     );
     run(&ledger, &over, &runs).await.unwrap();
-    let mut call = Box::pin(ledger.run(&live, patient));
+    let mut call = Box::pin(ledger.run_once(&live, patient));
     assert!(futures_util::poll!(call.as_mut()).is_pending());
     let other = bounded(&["u"]);
     for request in [&over, &*live] {

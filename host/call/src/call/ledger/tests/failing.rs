@@ -20,6 +20,8 @@ pub(super) struct Failing {
     takes_no_notes: AtomicBool,
     /// Whether the store says that other hosts use it.
     is_shared: bool,
+    /// Whether another host begins the next call first, and withdraws it.
+    begins_elsewhere: AtomicBool,
 }
 
 impl Failing {
@@ -29,6 +31,7 @@ impl Failing {
             fails: AtomicBool::new(false),
             takes_no_notes: AtomicBool::new(false),
             is_shared: false,
+            begins_elsewhere: AtomicBool::new(false),
         }
     }
 
@@ -38,6 +41,11 @@ impl Failing {
             is_shared: true,
             ..Self::of(store)
         }
+    }
+
+    /// Has another host begin the next call first, and withdraw it.
+    pub(super) fn begin_elsewhere(&self) {
+        self.begins_elsewhere.store(true, Ordering::SeqCst);
     }
 
     /// Has notes refused, or not any more.
@@ -81,6 +89,13 @@ macro_rules! handed {
                 }
             )*)*
 
+            fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
+                match self.begins_elsewhere.swap(false, Ordering::SeqCst) {
+                    true => Box::pin(async { Ok(Begun::Running) }),
+                    false => self.change(self.store.begin(call)),
+                }
+            }
+
             fn counts(&self) -> Counts {
                 self.store.counts()
             }
@@ -97,7 +112,6 @@ macro_rules! handed {
 
 handed! {
     change {
-    begin(call: NewCall) -> Begun;
     resume(call: NewCall) -> Begun;
     end(ended: EndedCall) -> Ending;
     withdraw(chat: ChatId, call: CallId) -> ();

@@ -54,7 +54,7 @@ async fn an_end_that_could_not_be_written_is_written_later() {
     let (end, ends) = oneshot::channel::<()>();
     let (begun, begins) = oneshot::channel();
     let first = of("1");
-    let calling = ledger.run(&first, |_| {
+    let calling = ledger.run_once(&first, |_| {
         admitted::<_, Refused>(async move {
             begun.send(()).unwrap();
             ends.await.unwrap();
@@ -214,7 +214,7 @@ async fn a_call_outlives_the_runtime_of_its_caller() {
     tokio::task::block_in_place(|| {
         let (ledger, request) = (ledger.clone(), Arc::clone(&request));
         elsewhere(async move {
-            let mut calling = Box::pin(ledger.run(&request, |_| {
+            let mut calling = Box::pin(ledger.run_once(&request, |_| {
                 admitted::<_, Refused>(async move {
                     ends.await.unwrap();
                     outcome("ran")

@@ -23,7 +23,7 @@ fn of(chat: &str, limit: u32) -> CallQuery {
 /// Begins a call that only reads and never ends.
 async fn read_for_ever(ledger: &Ledger, chat: &str, id: &str) {
     let request = Arc::new(request(chat, id, r#"{"path":"file"}"#));
-    let mut calling = Box::pin(ledger.run(&request, |_| {
+    let mut calling = Box::pin(ledger.run_once(&request, |_| {
         Ok::<_, Refused>(Admitted {
             execution: std::future::pending(),
             read_only: true,
@@ -126,7 +126,7 @@ async fn an_end_that_the_store_does_not_take_is_listed() {
     let first = Arc::new(request("a", "1", "{}"));
     let (end, ends) = oneshot::channel::<()>();
     let (begun, begins) = oneshot::channel();
-    let calling = ledger.run(&first, |_| {
+    let calling = ledger.run_once(&first, |_| {
         admitted::<_, Refused>(async move {
             begun.send(()).unwrap();
             ends.await.unwrap();
@@ -257,7 +257,7 @@ async fn calls_that_did_not_succeed_are_found() {
         let reply = Ok(Reply { content, is_error });
         let outcome = Outcome::new(id.parse().unwrap(), "t", reply);
         let request = Arc::new(request("a", id, "{}"));
-        let run = ledger.run(&request, |_| admitted::<_, Refused>(async { outcome }));
+        let run = ledger.run_once(&request, |_| admitted::<_, Refused>(async { outcome }));
         run.await.unwrap();
     }
     let failed = CallQuery {

@@ -66,7 +66,7 @@ pub(super) async fn call(
             resumable: false,
         })
     };
-    ledger.run(request, admit).await
+    ledger.run_once(request, admit).await
 }
 
 /// Leaves a ledger as a killed host does: without a word at its end. Its database has all changes by then, so that it changes no file
@@ -93,7 +93,7 @@ async fn until_swept(ledger: &Ledger) {
 /// Begins a call that never ends.
 pub(super) async fn hang(ledger: &Ledger, request: &Arc<Request>) {
     let (begun, runs) = oneshot::channel();
-    let mut calling = Box::pin(ledger.run(request, |_| {
+    let mut calling = Box::pin(ledger.run_once(request, |_| {
         admitted::<_, Refused>(async move {
             begun.send(()).unwrap();
             std::future::pending().await

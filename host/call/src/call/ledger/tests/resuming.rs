@@ -24,14 +24,14 @@ async fn call(
             resumable,
         })
     };
-    ledger.run(&Arc::new(request.clone()), admit).await
+    ledger.run_once(&Arc::new(request.clone()), admit).await
 }
 
 /// Begins a call that never ends.
 async fn hang(ledger: &Ledger, request: &Request, resumable: bool) {
     let (begun, runs) = oneshot::channel();
     let request = Arc::new(request.clone());
-    let mut calling = Box::pin(ledger.run(&request, |_| {
+    let mut calling = Box::pin(ledger.run_once(&request, |_| {
         Ok::<_, Refused>(Admitted {
             execution: async move {
                 begun.send(()).unwrap();

@@ -13,7 +13,7 @@ async fn running(store: &Arc<Failing>) -> (Ledger, Arc<Request>, oneshot::Sender
     let request = Arc::new(request("a", "1", "{}"));
     let (end, ends) = oneshot::channel::<()>();
     let (begun, begins) = oneshot::channel();
-    let mut calling = Box::pin(ledger.run(&request, |_| {
+    let mut calling = Box::pin(ledger.run_once(&request, |_| {
         admitted::<_, Refused>(async move {
             begun.send(()).unwrap();
             ends.await.unwrap();
@@ -34,7 +34,7 @@ async fn repeat(ledger: &Ledger, request: &Arc<Request>) -> Result<Arc<Outcome>,
     let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
         panic!("ran twice")
     };
-    ledger.run(request, again).await
+    ledger.run_once(request, again).await
 }
 
 /// Lets the end of a call fail, and returns whether its caller has an answer after a minute.
@@ -72,7 +72,7 @@ async fn a_host_that_ends_waits_for_no_store() {
     let request = Arc::new(request("a", "1", "{}"));
     let failing = Arc::clone(&store);
     let (begun, begins) = oneshot::channel();
-    let calling = ledger.run(&request, |_| {
+    let calling = ledger.run_once(&request, |_| {
         admitted::<_, Refused>(async move {
             failing.fail(true);
             begun.send(()).unwrap();
@@ -91,4 +91,21 @@ async fn a_host_that_ends_waits_for_no_store() {
     ledger.finish().await;
     let known = store.call(request.chat.clone(), request.id.clone()).await;
     assert!(known.unwrap().unwrap().outcome.unwrap().contains("here"));
+}
+
+#[tokio::test]
+async fn a_call_that_another_host_withdraws_runs_here() {
+    let store = store();
+    let kept = (Arc::clone(&store) as Arc<dyn Store>, Durability::Power);
+    let opened = Ledger::open(Limits::default(), kept, None, CancellationToken::new());
+    let (ledger, _) = opened.await.unwrap();
+    store.begin_elsewhere();
+    let request = Arc::new(request("a", "1", "{}"));
+    let mut admissions = 0;
+    let told = ledger.run(&request, |_| {
+        admissions += 1;
+        admitted::<_, Refused>(async { outcome("here") })
+    });
+    assert!(told.await.unwrap().result.is_ok());
+    assert_eq!(admissions, 2);
 }

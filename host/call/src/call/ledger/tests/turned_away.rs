@@ -13,7 +13,7 @@ async fn turn_away(ledger: &Ledger, request: &Request, read_only: bool) -> Refus
             resumable: false,
         })
     };
-    let told = ledger.run(&Arc::new(request.clone()), admit).await;
+    let told = ledger.run_once(&Arc::new(request.clone()), admit).await;
     told.expect_err("it is turned away")
 }
 
@@ -56,7 +56,7 @@ async fn every_caller_of_a_call_hears_that_it_is_turned_away() {
     let request = Arc::new(request("a", "1", "{}"));
     let (begun, begins) = tokio::sync::oneshot::channel();
     let (go, gone) = tokio::sync::oneshot::channel::<()>();
-    let mut first = Box::pin(ledger.run(&request, |_| {
+    let mut first = Box::pin(ledger.run_once(&request, |_| {
         Ok::<_, Refused>(Admitted {
             execution: async {
                 begun.send(()).unwrap();
@@ -70,7 +70,7 @@ async fn every_caller_of_a_call_hears_that_it_is_turned_away() {
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     begins.await.unwrap();
     let again = |_| admitted::<_, Refused>(async { outcome("again") });
-    let mut second = Box::pin(ledger.run(&request, again));
+    let mut second = Box::pin(ledger.run_once(&request, again));
     assert!(futures_util::poll!(second.as_mut()).is_pending());
     go.send(()).unwrap();
     assert_eq!(first.await.unwrap_err(), busy());
@@ -94,7 +94,7 @@ async fn a_store_that_cannot_forget_a_call_now_forgets_it_later() {
             resumable: false,
         })
     };
-    let told = ledger.run(&Arc::new(request.clone()), admit).await;
+    let told = ledger.run_once(&Arc::new(request.clone()), admit).await;
     assert_eq!(told.unwrap_err(), busy());
     let refused = run(&ledger, &request, &runs).await.unwrap_err();
     assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
@@ -108,7 +108,7 @@ async fn a_cancelled_call_that_is_turned_away_never_runs() {
     let (_base, state) = directory();
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let (request, runs) = (Arc::new(request("a", "1", "{}")), Arc::default());
-    let mut calling = Box::pin(ledger.run(&request, |permission: Permission| {
+    let mut calling = Box::pin(ledger.run_once(&request, |permission: Permission| {
         Ok::<_, Refused>(Admitted {
             execution: async move {
                 permission.cancelled.cancelled().await;
