@@ -65,6 +65,36 @@ async fn arguments_that_are_no_object_are_read_or_explained() {
     client.end().await;
 }
 
+/// What no value of JSON can hold, the model reads as well.
+#[tokio::test]
+async fn arguments_that_are_no_text_are_explained() {
+    let mut client = Pipes::initialized(&[]).await;
+    let http = Http::start().await;
+    let session = http.session().await;
+    for (arguments, text) in [
+        (r#"{"command":"echo \ud83d"}"#, "half of a surrogate pair"),
+        (r#"{"command":"true","timeout":1e999}"#, "number out of range"),
+    ] {
+        let message = format!(
+            r#"{{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{{"name":"execute","arguments":{arguments}}}}}"#
+        );
+        client.write(format!("{message}\n").as_bytes()).await;
+        let piped = client.next(|message| message["id"] == 77).await;
+        let known = http.post(&json!({ "method": "tools/call" }));
+        let posted = known.header("mcp-session-id", &session).body(message);
+        let posted = posted.send().await.unwrap().text().await.unwrap();
+        let posted = posted.lines().find_map(|line| line.strip_prefix("data: {"));
+        let posted: Value = serde_json::from_str(&format!("{{{}", posted.unwrap())).unwrap();
+        for reply in [&piped, &posted] {
+            let result = &reply["result"];
+            assert_eq!(result["isError"], true, "{arguments}: {reply}");
+            let shown = result["content"][0]["text"].as_str().unwrap();
+            assert!(shown.contains(text), "{arguments}: {reply}");
+        }
+    }
+    client.end().await;
+}
+
 /// Ids come back as they were sent, and errors name the member that is wrong.
 #[tokio::test]
 async fn errors_name_the_member_and_the_id() {

@@ -51,7 +51,7 @@ impl Package {
 
     /// Returns the copy of the package that was pulled, and its digest.
     pub(super) fn pulled(&self, config: &Config) -> Result<(PathBuf, Digest), String> {
-        const PULL: &str = "run `toolhost plugin pull`";
+        const PULL: &str = "run `toolhost plugin pull` with the same --config";
         let Self {
             reference,
             signed_by,

@@ -44,9 +44,10 @@ impl<'a> Message<'a> {
         arguments.filter(|text| *text != "null")
     }
 
-    /// Returns the message without its arguments, if these are no object, which `rmcp` would not take.
+    /// Returns the message without its arguments, if these are no object that `rmcp` would take, such as one with half of a surrogate pair.
     pub(super) fn without_odd_arguments(&self) -> Option<Vec<u8>> {
-        self.arguments().filter(|text| !text.starts_with('{'))?;
+        let is_odd = |text: &&str| serde_json::from_str::<Map<String, Value>>(text).is_err();
+        self.arguments().filter(is_odd)?;
         let message = self.members().ok()?;
         serde_json::to_vec(&message).ok()
     }

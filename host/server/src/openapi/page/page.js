@@ -1,5 +1,5 @@
 // Asks for the token, loads the description with it, and sends it with each request that is tried. It is kept in this page's
-// memory only, and sent to this server only.
+// memory only, and sent to this server only. Whoever is logged in to the console is not asked.
 "use strict";
 
 const form = document.getElementById("ask");
@@ -22,6 +22,13 @@ form.addEventListener("submit", async (event) => {
   }
 });
 
+fetch("/openapi.json").then(async (response) => {
+  if (response.ok) {
+    show(await response.json());
+  }
+});
+
+// Shows the API. Without a token, the browser sends the cookie of the console.
 function show(spec, authorization) {
   form.hidden = true;
   field.value = "";
@@ -35,7 +42,7 @@ function show(spec, authorization) {
     showMutatedRequest: false,
     onComplete: () => ui.preauthorizeApiKey("token", "$TOOLHOST_TOKEN"),
     requestInterceptor: (request) => {
-      if (new URL(request.url, location.href).origin === location.origin) {
+      if (authorization && new URL(request.url, location.href).origin === location.origin) {
         // In the place of the variable.
         request.headers.Authorization = authorization;
       }
