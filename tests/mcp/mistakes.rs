@@ -73,7 +73,10 @@ async fn arguments_that_are_no_text_are_explained() {
     let session = http.session().await;
     for (arguments, text) in [
         (r#"{"command":"echo \ud83d"}"#, "half of a surrogate pair"),
-        (r#"{"command":"true","timeout":1e999}"#, "number out of range"),
+        (
+            r#"{"command":"true","timeout":1e999}"#,
+            "number out of range",
+        ),
     ] {
         let message = format!(
             r#"{{"jsonrpc":"2.0","id":77,"method":"tools/call","params":{{"name":"execute","arguments":{arguments}}}}}"#

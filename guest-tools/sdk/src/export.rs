@@ -212,9 +212,10 @@ pub fn call_tool(tools: &[Entry], call: wit::Call) -> Result<wit::Reply, wit::To
 /// Adds what to do to an error of `std::fs`, which says no more than that there is no such file.
 fn with_advice(error: ToolError) -> ToolError {
     match error {
-        ToolError::Failed(text) if text.contains("(os error 44)") => ToolError::Failed(format!(
-            "{text}; std::fs reaches no files of the workspace: use toolhost_sdk::files"
-        )),
+        ToolError::Failed(mut text) if text.ends_with("(os error 44)") => {
+            text.push_str("; std::fs reaches no files of the workspace: use toolhost_sdk::files");
+            ToolError::Failed(text)
+        }
         other => other,
     }
 }
