@@ -1,6 +1,7 @@
 //! Several hosts that share their chats in a database.
 
 mod agents;
+mod answers;
 mod chaos;
 mod events;
 mod forwarding;

@@ -63,7 +63,7 @@ async fn nested(host: &Host, id: &str) -> Arc<Outcome> {
 
 async fn status(host: &Host, id: &str) -> Option<CallStatus> {
     let (chat, id): (ChatId, _) = ("chat".parse().unwrap(), CallId::recorded(id).unwrap());
-    host.status(&chat, &id).await
+    host.status(&chat, &id).await.unwrap()
 }
 
 fn actor(name: &str) -> Actor {

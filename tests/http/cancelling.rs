@@ -170,7 +170,7 @@ async fn assert_ended(setup: &Setup, call: &str) {
         .host
         .status(&"a".parse().unwrap(), &call.parse().unwrap())
         .await;
-    let Some(CallStatus::Ended(outcome)) = standing else {
+    let Ok(Some(CallStatus::Ended(outcome))) = standing else {
         panic!("{standing:?}");
     };
     for id in &outcome.processes {

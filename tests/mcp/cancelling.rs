@@ -42,7 +42,12 @@ async fn a_cancelled_request_of_a_session_is_over_when_its_command_is() {
     assert_eq!(http.within(&session, &message).await.status(), 202);
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
     let outcome = until("the call has ended", || {
-        match http.host().status(&chat, &id).now_or_never().flatten() {
+        match http
+            .host()
+            .status(&chat, &id)
+            .now_or_never()
+            .and_then(|status| status.unwrap())
+        {
             Some(toolhost_call::call::CallStatus::Ended(outcome)) => Some(outcome),
             _ => None,
         }
@@ -126,7 +131,7 @@ async fn a_lost_connection_detaches_from_a_call_with_a_name() {
     until_dead(other).await;
     only_one_is_connected(&http).await;
     let (chat, id) = ("c".parse().unwrap(), "call_1".parse().unwrap());
-    let standing = http.host().status(&chat, &id).await;
+    let standing = http.host().status(&chat, &id).await.unwrap();
     assert!(
         matches!(standing, Some(toolhost_call::call::CallStatus::Live { .. })),
         "{standing:?}"

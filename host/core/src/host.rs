@@ -201,13 +201,23 @@ impl Host {
     pub async fn call(&self, mut request: Request) -> Result<Arc<Outcome>, CallError> {
         let settled = self.settle_workspace(&mut request).await;
         let refused = |error: &CallError| self.inner.metrics.call_refused(error.reason());
-        settled.map_err(CallError::from).inspect_err(refused)?;
+        let elsewhere = match settled {
+            Ok(()) => None,
+            // The outcome of a call that has ended is in the store, whichever host ran it.
+            Err(error) if error.other_host().is_some() && self.has_ended(&request).await => {
+                Some(error)
+            }
+            Err(error) => return Err(error.into()).inspect_err(refused),
+        };
         let workspaces = &self.inner.workspaces;
         workspaces.open_before_calls(&request.chat).await;
         let request = Arc::new(request);
         // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
         // since.
         let admit = |permission| {
+            if let Some(error) = &elsewhere {
+                return Err(error.clone().into());
+            }
             let table = self.inner.plugins.table();
             let route = table.route(&request.tool).map(Arc::clone);
             let route = route.ok_or_else(|| match self.is_loading() {
@@ -222,6 +232,11 @@ impl Host {
         };
         let called = self.inner.ledger.run(&request, admit).await;
         called.inspect_err(refused)
+    }
+
+    async fn has_ended(&self, request: &Request) -> bool {
+        let status = self.status(&request.chat, &request.id).await;
+        matches!(status, Ok(Some(CallStatus::Ended(_) | CallStatus::Gone)))
     }
 
     /// Cancels a call, and returns once it has ended. The host sends SIGTERM to the processes that the call started in the
@@ -241,10 +256,10 @@ impl Host {
         actor: &Actor,
     ) -> Result<Cancelled, CallError> {
         let counts = match self.status(chat, id).await {
-            Some(CallStatus::Live { tool, .. }) => actor.may_use(&tool),
+            Ok(Some(CallStatus::Live { tool, .. })) => actor.may_use(&tool),
             // The tombstone keeps the call from running, which is a cancellation as well.
-            None => true,
-            Some(_) => actor.may_use_all(),
+            Ok(None) => true,
+            Ok(Some(_)) | Err(_) => actor.may_use_all(),
         };
         if counts {
             let fields =
@@ -301,7 +316,11 @@ impl Host {
     }
 
     /// Returns the status of a call; `None` if there is no such call in this chat.
-    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Unreadable`] if the store cannot say.
+    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Result<Option<CallStatus>, Refused> {
         self.inner.ledger.status(chat, id).await
     }
 

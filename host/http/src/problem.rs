@@ -210,6 +210,7 @@ impl From<Refused> for Problem {
             Refused::Quarantined { .. } => Kind::QUARANTINED,
             Refused::Loading(_) => Kind::LOADING,
             Refused::Unrecorded(_) => Kind::UNRECORDED,
+            Refused::Unreadable(_) => Kind::UNREADABLE,
             Refused::Closed => Kind::SHUTTING_DOWN,
         };
         Self {

@@ -1,4 +1,4 @@
-//! Requests for chats and sessions that another host of the store has: this host sends them there instead of refusing them.
+//! Requests for chats and sessions that another host of the store has: this host refuses them, or sends them there.
 
 use axum::RequestExt as _;
 use axum::Router;
@@ -24,7 +24,8 @@ const OF_CHAT: &str = "/v1/chats/{chat}";
 #[derive(Clone, Debug)]
 struct Layer {
     host: Host,
-    forwarding: Forwarding,
+    /// `None`: requests are refused, with the address of the other host.
+    forwarding: Option<Forwarding>,
 }
 
 /// What decides which host a request is for.
@@ -44,8 +45,8 @@ enum Asked {
     Cancellation,
 }
 
-/// Has requests to these routes sent to the host that they are for.
-pub(super) fn layer(routes: Router, host: &Host, forwarding: Forwarding) -> Router {
+/// Has requests to these routes refused, or sent to the host that they are for.
+pub(super) fn layer(routes: Router, host: &Host, forwarding: Option<Forwarding>) -> Router {
     let layer = Layer {
         host: host.clone(),
         forwarding,
@@ -62,13 +63,16 @@ impl Layer {
         let Some(asked) = Asked::of(&mut request, &layer.host).await else {
             return Ok(next.run(request).await);
         };
-        let may_forward =
-            !forward::is_forwarded(request.headers()) && forward::has_token(request.headers());
+        let headers = request.headers();
+        let may_forward = !forward::is_forwarded(headers) && forward::has_token(headers);
+        let forwarding = layer.forwarding.as_ref().filter(|_| may_forward);
         match asked {
-            Asked::Session { machine } if may_forward => {
-                layer.in_session(machine, request, next).await
+            Asked::Session { machine } if let Some(forwarding) = forwarding => {
+                layer.in_session(machine, forwarding, request, next).await
             }
-            Asked::Cancellation if may_forward => layer.settle(request, next).await,
+            Asked::Cancellation if let Some(forwarding) = forwarding => {
+                layer.settle(forwarding, request, next).await
+            }
             Asked::Session { .. } | Asked::Cancellation => Ok(next.run(request).await),
             // The handler refuses the client, and the client learns nothing of the chat.
             Asked::Chat { chat, .. } if !may_see(&request, &chat) => Ok(next.run(request).await),
@@ -78,17 +82,18 @@ impl Layer {
                 may_name,
             } => {
                 let located = layer.host.locate(&chat, workspace.as_ref()).await;
-                let may_name = may_name && may_forward;
-                layer.of_chat(located, may_name, request, next).await
+                let forwarding = forwarding.map(|forwarding| (forwarding, may_name));
+                layer.of_chat(located, forwarding, request, next).await
             }
         }
     }
 
-    /// Runs a request for a chat that is located so.
+    /// Runs a request for a chat that is located so. It may be forwarded by `forwarding`, which also says whether its body may name a
+    /// workspace of another host.
     async fn of_chat(
         &self,
         located: Result<Located, WorkspaceError>,
-        may_name: bool,
+        forwarding: Option<(&Forwarding, bool)>,
         request: Request,
         next: Next,
     ) -> Result<Response, Problem> {
@@ -99,18 +104,20 @@ impl Layer {
             {
                 Ok(next.run(request).await)
             }
-            Err(error) if let Some(other) = error.other_host().cloned() => {
-                let is_forwarded = forward::is_forwarded(request.headers());
-                if !is_forwarded && !forward::has_token(request.headers()) {
-                    Ok(next.run(request).await)
-                } else if is_forwarded || !forward::has_address(&other) {
-                    Err(error.into())
-                } else {
-                    self.send(request, &other).await
+            Err(error) if let Some(other) = error.other_host().cloned() => match forwarding {
+                Some((forwarding, _)) if forward::has_address(&other) => {
+                    self.send(forwarding, request, &other).await
                 }
+                _ if must_know(&request) => Err(error.into()),
+                _ => Ok(next.run(request).await),
+            },
+            Ok(Located::Unsettled) if let Some((forwarding, true)) = forwarding => {
+                self.settle(forwarding, request, next).await
             }
-            Ok(Located::Unsettled) if may_name => self.settle(request, next).await,
-            // If the store cannot be asked, the handler says so where it needs the store.
+            Err(error) if must_know(&request) => {
+                let detail = format!("where the chat runs cannot be looked up now: {error}");
+                Err(Problem::new(Kind::UNREADABLE, detail).retry_after(1))
+            }
             Ok(_) | Err(_) => Ok(next.run(request).await),
         }
     }
@@ -120,6 +127,7 @@ impl Layer {
     async fn in_session(
         &self,
         machine: String,
+        forwarding: &Forwarding,
         request: Request,
         next: Next,
     ) -> Result<Response, Problem> {
@@ -130,28 +138,40 @@ impl Layer {
             Problem::new(Kind::HOST_UNREACHABLE, detail)
         })?;
         match known.filter(|host| host.has_lease && forward::has_address(host)) {
-            Some(other) => self.send(request, &other).await,
+            Some(other) => self.send(forwarding, request, &other).await,
             None => Ok(next.run(request).await),
         }
     }
 
-    async fn send(&self, request: Request, other: &OtherHost) -> Result<Response, Problem> {
+    async fn send(
+        &self,
+        forwarding: &Forwarding,
+        request: Request,
+        other: &OtherHost,
+    ) -> Result<Response, Problem> {
         let stopping = self.host.stopping();
-        let sent = self.forwarding.send(request, other, stopping).await;
+        let sent = forwarding.send(request, other, stopping).await;
         let answer = sent.as_ref().map_or_else(Problem::code, |_| "answered");
         self.host.metrics().request_forwarded(answer);
         sent
     }
 
     /// Runs a request, and sends it on if it turns out to be for another host.
-    async fn settle(&self, request: Request, next: Next) -> Result<Response, Problem> {
+    async fn settle(
+        &self,
+        forwarding: &Forwarding,
+        request: Request,
+        next: Next,
+    ) -> Result<Response, Problem> {
         let (request, kept) = Kept::of(request, MAX_ARGUMENTS + ENVELOPE);
         let response = next.run(request).await;
         let Some(AtHost(other)) = response.extensions().get() else {
             return Ok(response);
         };
         match kept.into_request() {
-            Some(request) if forward::has_address(other) => self.send(request, other).await,
+            Some(request) if forward::has_address(other) => {
+                self.send(forwarding, request, other).await
+            }
             _ => Ok(response),
         }
     }
@@ -188,6 +208,19 @@ impl Asked {
             may_name,
         })
     }
+}
+
+/// Returns whether a request is answered by the host that has the chat, and by no other. A request that begins a call is refused by the
+/// ledger, unless the store has its reply, and one of MCP is answered with a message.
+fn must_know(request: &Request) -> bool {
+    let route = request.extensions().get::<MatchedPath>();
+    let rest = route.and_then(|route| route.as_str().strip_prefix(OF_CHAT));
+    let begins = match *request.method() {
+        Method::PUT => rest.is_some_and(|rest| rest.starts_with("/calls")),
+        Method::POST => rest == Some("/calls"),
+        _ => false,
+    };
+    rest.is_some() && !begins
 }
 
 /// Returns whether a request ends a chat.

@@ -111,11 +111,8 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
     let (api, described) = api.with_state(parts.host.clone()).split_for_parts();
     let description = openapi::empty().merge_from(described).merge_from(opened);
     let of_chats = api.merge(parts.mcp.router(tokens));
-    let of_chats = match &parts.forwarding {
-        Some(forwarding) => forwarding::layer(of_chats, &parts.host, forwarding.clone()),
-        None => of_chats,
-    };
-    of_chats
+    let forwarding = parts.forwarding.clone();
+    forwarding::layer(of_chats, &parts.host, forwarding)
         .merge(openapi::routes(description))
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)

@@ -75,6 +75,9 @@ pub enum Refused {
         "the call was not started, because it cannot be recorded ({0}); repeat it once that is repaired"
     )]
     Unrecorded(String),
+    /// The store cannot say now what became of a call, or take a cancellation. Nothing changed.
+    #[error("the records of calls cannot be reached now ({0}); ask again in a moment")]
+    Unreadable(String),
     /// The host is shutting down. Nothing ran.
     #[error("the host is shutting down")]
     Closed,
@@ -89,7 +92,7 @@ impl Refused {
     /// Returns after how many seconds it is worth trying again, if it is.
     pub fn retry_after(&self) -> Option<u64> {
         match self {
-            Self::Busy(_) | Self::Loading(_) | Self::Unrecorded(_) => Some(1),
+            Self::Busy(_) | Self::Loading(_) | Self::Unrecorded(_) | Self::Unreadable(_) => Some(1),
             Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
             Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
         }

@@ -37,7 +37,7 @@ use super::{
 };
 use answer::{Begun, Completion, Key};
 use execution::Execution;
-use keeper::{Cancelling, Keeper, text, unrecorded};
+use keeper::{Cancelling, Keeper, text, unreadable, unrecorded};
 use past::{Past, lost};
 use running::{Calls, Running};
 use shared::Shared;
@@ -153,18 +153,20 @@ impl Ledger {
         settled.unwrap_or(Err(Refused::Closed)).map(drop)
     }
 
-    /// Returns the status of a call; `None` if there is no such call, or if the store cannot be read.
-    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Option<CallStatus> {
+    /// Returns the status of a call; `None` if there is no such call.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused::Unreadable`] if the store cannot say.
+    pub async fn status(&self, chat: &ChatId, id: &CallId) -> Result<Option<CallStatus>, Refused> {
         let key = (chat.clone(), id.clone());
         // A call that ends meanwhile is in the store before it leaves the memory.
         if let Some(running) = self.shared.calls.lock().running.get(&key) {
-            return Some(running.status());
+            return Ok(Some(running.status()));
         }
-        let past = self.shared.keeper.past(&key).await.unwrap_or_else(|error| {
-            tracing::warn!(%chat, call = %id, error = text(&error), "a call cannot be looked up");
-            None
-        });
-        past.map(|past| past.status(id))
+        let past = self.shared.keeper.past(&key).await;
+        let past = past.map_err(|error| unreadable(&error))?;
+        Ok(past.map(|past| past.status(id)))
     }
 
     /// Cancels a call, waits until it has ended, and returns how. A call that has not arrived yet will not run when it arrives. The
@@ -173,7 +175,7 @@ impl Ledger {
     /// # Errors
     ///
     /// [`Refused::Closed`] if the host ends meanwhile. For a call that has not arrived: [`Refused::Busy`] if the chat has too
-    /// many tombstones, and [`Refused::Unrecorded`] if the tombstone cannot be written down.
+    /// many tombstones, and [`Refused::Unrecorded`] or [`Refused::Unreadable`] if the tombstone cannot be written down.
     pub async fn cancel(
         &self,
         chat: &ChatId,
@@ -209,7 +211,7 @@ impl Ledger {
         match cancelling {
             Cancelling::Elsewhere => {
                 self.settled(key).await?;
-                Ok(match self.status(chat, id).await {
+                Ok(match self.status(chat, id).await? {
                     Some(CallStatus::Ended(outcome)) => Cancelled::Ended(outcome),
                     _ => Cancelled::Gone,
                 })

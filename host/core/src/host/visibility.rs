@@ -51,8 +51,8 @@ impl Host {
         }
         match self.status(chat, call).await {
             // A tombstone does not tell of which tool an earlier call with its id was.
-            Some(CallStatus::Tombstone { .. }) | None => false,
-            Some(status) => {
+            Ok(Some(CallStatus::Tombstone { .. }) | None) | Err(_) => false,
+            Ok(Some(status)) => {
                 if let CallStatus::Ended(outcome) = &status {
                     known.put(chat, call, &outcome.tool);
                 }

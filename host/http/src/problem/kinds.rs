@@ -114,6 +114,8 @@ kinds! {
         "there is no tool \"weather\" yet: plugins are still being loaded; try again in a moment";
     UNRECORDED = 503, "unrecorded", "The call cannot be recorded",
         "the call was not started, because it cannot be recorded (the disk of /var/lib/toolhost/store.db is full: free some space there); repeat it once that is repaired";
+    UNREADABLE = 503, "unreadable", "What is recorded cannot be read now",
+        "the records of calls cannot be reached now (the database does not answer); ask again in a moment";
     HOST_UNREACHABLE = 503, "host_unreachable", "The host that has the workspace of the chat cannot be reached",
         "the host tools-2 cannot be reached (connection refused): nothing ran; repeat the request once it is back";
     WORKSPACE_UNAVAILABLE = 503, "workspace_unavailable", "The workspace cannot be reached",

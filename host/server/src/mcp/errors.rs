@@ -71,7 +71,8 @@ pub(super) fn of_ledger(refused: &Refused) -> Result<CallToolResult, ErrorData> 
         Refused::Busy(_)
         | Refused::Loading(_)
         | Refused::Quarantined { .. }
-        | Refused::Unrecorded(_) => Ok(reply::refusal(word, refused.retry_after(), refused)),
+        | Refused::Unrecorded(_)
+        | Refused::Unreadable(_) => Ok(reply::refusal(word, refused.retry_after(), refused)),
         Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused)),
         _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused)),
     }
@@ -106,6 +107,7 @@ fn word(refused: &Refused) -> &'static str {
         Refused::Quarantined { .. } => "quarantined",
         Refused::Loading(_) => "loading",
         Refused::Unrecorded(_) => "unrecorded",
+        Refused::Unreadable(_) => "unreadable",
         Refused::Closed => "shutting_down",
     }
 }

@@ -112,8 +112,9 @@ async fn find(host: &Host, caller: &Caller, id: &str) -> Result<(TaskId, CallSta
         principal.may_name(&id.chat) && host.may_reach(principal.actor(), &id.chat) && !is_outside;
     let status = match visible {
         true => host.status(&id.chat, &id.call).await,
-        false => None,
+        false => Ok(None),
     };
+    let status = status.map_err(|refused| errors::not_now(&refused))?;
     let status = status.filter(|status| principal.may_see(status));
     Ok((id, status.ok_or_else(errors::unknown_task)?))
 }

@@ -97,7 +97,7 @@ enum Call<'a> {
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "input_mismatch", "cancelled", "gone", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn put(
@@ -133,7 +133,7 @@ async fn put(
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "cancelled", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn post(
@@ -168,7 +168,7 @@ async fn post(
     get, path = "/v1/chats/{chat}/calls/{call}", operation_id = "getCall", tag = "calls",
     params(ChatPath, CallPath),
     responses((status = 200, description = "The call is known.", body = Call)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_call", "gone"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_call", "gone", "unreadable"]))),
 )]
 async fn get(
     State(host): State<Host>,
@@ -177,7 +177,7 @@ async fn get(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, CallId::recorded(&call)?);
     principal.require_chat_of(&host, Scope::Read, &chat)?;
-    let status = host.status(&chat, &id).await;
+    let status = host.status(&chat, &id).await?;
     let status = status.filter(|status| principal.may_see(status));
     let call = match &status {
         None => return Err(unknown(&id)),
@@ -216,7 +216,7 @@ async fn get(
     ),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "gone", "shutting_down", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn delete(

@@ -147,7 +147,7 @@ struct ChatWorkspace {
     responses((status = 200, description = "The chat belongs to the workspace.", body = ChatWorkspace)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_workspace", "chat_bound", "unrecorded", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn put(
@@ -174,7 +174,7 @@ async fn put(
     get, path = "/v1/chats", operation_id = "listChats", tag = "chats",
     params(ListParameters),
     responses((status = 200, description = "A page of chats.", body = ChatPage)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "bounded_token", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "bounded_token", "unreadable"]))),
 )]
 async fn list(
     State(host): State<Host>,
@@ -232,7 +232,7 @@ fn place(text: &str) -> Result<ChatsAfter, Problem> {
     responses((status = 200, description = "Nothing of the chat runs.", body = EndedChat)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable", "unrecorded",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn delete(

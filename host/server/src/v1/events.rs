@@ -65,7 +65,7 @@ struct Parameters {
     responses((status = 200, description = "The events, until the chat or the server ends.", content_type = "text/event-stream", body = wire::Data)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn get(

@@ -56,8 +56,6 @@ pub(super) fn unreadable(error: &StoreError) -> Problem {
         error = error as &dyn std::error::Error,
         "a list cannot be read from the store"
     );
-    Problem::new(
-        Kind::INTERNAL,
-        "the store cannot be read; the log of the server says why",
-    )
+    let detail = "the store cannot be read now; the log of the server says why";
+    Problem::new(Kind::UNREADABLE, detail).retry_after(1)
 }

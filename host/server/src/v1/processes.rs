@@ -165,7 +165,7 @@ struct Signalled {
     responses((status = 200, description = "The processes.", body = ProcessList)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn list(
@@ -193,7 +193,7 @@ async fn list(
     responses((status = 200, description = "The process.", body = ProcessDetails)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn get(
@@ -231,7 +231,7 @@ async fn get(
     ))),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn output(
@@ -286,7 +286,7 @@ fn json(id: String, mut chunk: Chunk) -> Response {
     responses((status = 200, description = "How the process stood.", body = Signalled)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable"
+        "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn signal(

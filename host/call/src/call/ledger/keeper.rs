@@ -320,18 +320,18 @@ impl Keeper {
         error: &StoreError,
     ) -> Result<Cancelling, Refused> {
         if !self.may_wait(error) {
-            return Err(unrecorded(error));
+            return Err(unreadable(error));
         }
         let key = (fence.chat.clone(), fence.call.clone());
         let tools = set(fence.tools.clone());
-        let known = self.past(&key).await.map_err(|error| unrecorded(&error))?;
+        let known = self.past(&key).await.map_err(|error| unreadable(&error))?;
         let done = match known {
             Some(Past::Ended {
                 outcome: Some(outcome),
                 ..
             }) if !includes(&tools, &outcome.tool) => return Ok(Cancelling::Tombstone),
             Some(past @ (Past::Ended { .. } | Past::Lost)) => Cancelling::Over(past),
-            Some(Past::Elsewhere { .. }) => return Err(unrecorded(error)),
+            Some(Past::Elsewhere { .. }) => return Err(unreadable(error)),
             Some(Past::Tombstone { .. }) => Cancelling::Tombstone,
             None => {
                 let of_chat = |change: &&Change| matches!(change, Change::Fenced(other) if other.chat == fence.chat);
@@ -386,6 +386,11 @@ impl Keeper {
     fn may_wait(&self, error: &StoreError) -> bool {
         self.durability == Durability::Host && !matches!(error, StoreError::Damaged { .. })
     }
+}
+
+/// Returns the refusal of a question because of a failure of the store.
+pub(super) fn unreadable(error: &StoreError) -> Refused {
+    Refused::Unreadable(text(error))
 }
 
 /// Returns the refusal of a call because of a failure of the store.

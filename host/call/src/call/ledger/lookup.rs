@@ -119,9 +119,11 @@ impl Ledger {
             return;
         }
         call.state = match self.status(&call.chat, &call.call).await {
-            Some(CallStatus::Live { .. }) => CallState::Running,
-            Some(CallStatus::Ended(outcome)) => state(&outcome),
-            Some(CallStatus::Gone | CallStatus::Tombstone { .. }) | None => CallState::Unknown,
+            Ok(Some(CallStatus::Live { .. })) => CallState::Running,
+            Ok(Some(CallStatus::Ended(outcome))) => state(&outcome),
+            Ok(Some(CallStatus::Gone | CallStatus::Tombstone { .. }) | None) => CallState::Unknown,
+            // As the store said.
+            Err(_) => CallState::Running,
         };
     }
 }

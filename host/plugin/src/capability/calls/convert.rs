@@ -79,7 +79,9 @@ fn refused(error: CallError) -> wit::Error {
             Refused::Quarantined { .. } | Refused::Loading(_) | Refused::Closed => {
                 wit::Error::Unavailable(text)
             }
-            Refused::InputMismatch | Refused::Unrecorded(_) => wit::Error::Failed(text),
+            Refused::InputMismatch | Refused::Unrecorded(_) | Refused::Unreadable(_) => {
+                wit::Error::Failed(text)
+            }
         },
     }
 }

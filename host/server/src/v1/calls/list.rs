@@ -127,7 +127,7 @@ struct CallPage {
     get, path = "/v1/calls", operation_id = "listAllCalls", tag = "calls",
     params(OfAll),
     responses((status = 200, description = "A page of calls.", body = CallPage)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unreadable"]))),
 )]
 async fn of_all(
     State(host): State<Host>,
@@ -153,7 +153,7 @@ async fn of_all(
     get, path = "/v1/chats/{chat}/calls", operation_id = "listCalls", tag = "calls",
     params(ChatPath, OfChat),
     responses((status = 200, description = "A page of calls.", body = CallPage)),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unreadable"]))),
 )]
 async fn of_chat(
     State(host): State<Host>,
@@ -213,7 +213,7 @@ fn place(text: &str) -> Result<i64, Problem> {
         (status = 200, description = "The arguments.", body = Object),
         (status = 204, description = "The arguments are not kept."),
     ),
-    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_call", "internal"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unknown_call", "unreadable"]))),
 )]
 async fn arguments(
     State(host): State<Host>,
@@ -222,7 +222,7 @@ async fn arguments(
 ) -> Result<Response, Problem> {
     let (chat, id): (ChatId, CallId) = (chat.parse()?, CallId::recorded(&call)?);
     principal.require_chat_of(&host, Scope::Read, &chat)?;
-    let status = host.status(&chat, &id).await;
+    let status = host.status(&chat, &id).await?;
     if !status.is_some_and(|status| principal.may_see(&status)) {
         return Err(unknown(&id));
     }

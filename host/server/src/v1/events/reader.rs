@@ -138,7 +138,7 @@ impl Reader {
         let is_error = match &event {
             Event::Call { call, state, .. } if !state.is_live() => {
                 match self.host.status(&self.chat, call).await {
-                    Some(CallStatus::Ended(outcome)) => Some(outcome.is_error()),
+                    Ok(Some(CallStatus::Ended(outcome))) => Some(outcome.is_error()),
                     _ => None,
                 }
             }

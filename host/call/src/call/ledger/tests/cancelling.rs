@@ -22,7 +22,7 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     let request = Arc::new(request("a", "1", "{}"));
     let mut first = Box::pin(ledger.run_once(&request, patient));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
-    let status = ledger.status(&request.chat, &request.id).await;
+    let status = ledger.status(&request.chat, &request.id).await.unwrap();
     assert!(matches!(status, Some(CallStatus::Live { tool, .. }) if tool == "t"));
     for _ in 0..2 {
         let cancelled = ledger
@@ -37,7 +37,7 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
     assert_eq!(first.await.unwrap().state(), State::Cancelled);
     let again = ledger.run_once(&request, patient).await;
     assert_eq!(again.unwrap_err(), Refused::Cancelled);
-    let status = ledger.status(&request.chat, &request.id).await;
+    let status = ledger.status(&request.chat, &request.id).await.unwrap();
     assert!(matches!(status, Some(CallStatus::Ended(_))));
 }
 
@@ -45,7 +45,7 @@ async fn a_call_that_runs_is_cancelled_and_everybody_gets_its_reply() {
 async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
     let (ledger, runs) = (forgetful(), Arc::default());
     let here = request("a", "1", "{}");
-    assert!(ledger.status(&here.chat, &here.id).await.is_none());
+    assert!(ledger.status(&here.chat, &here.id).await.unwrap().is_none());
     for _ in 0..2 {
         let cancelled = ledger
             .cancel(&here.chat, &here.id, &anyone())
@@ -53,7 +53,7 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
             .unwrap();
         assert!(matches!(cancelled, Cancelled::Tombstone));
     }
-    let status = ledger.status(&here.chat, &here.id).await;
+    let status = ledger.status(&here.chat, &here.id).await.unwrap();
     assert!(matches!(
         status,
         Some(CallStatus::Tombstone { tools: None })
@@ -62,7 +62,13 @@ async fn a_call_that_has_not_arrived_will_not_run_in_its_chat() {
         assert_eq!(run(&ledger, &here, &runs).await, Err(Refused::Cancelled));
     }
     let there = request("b", "1", "{}");
-    assert!(ledger.status(&there.chat, &there.id).await.is_none());
+    assert!(
+        ledger
+            .status(&there.chat, &there.id)
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(run(&ledger, &there, &runs).await.unwrap(), "0");
 }
 

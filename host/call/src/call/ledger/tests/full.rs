@@ -47,7 +47,13 @@ async fn a_call_that_cannot_even_be_noted_is_refused_until_it_can() {
         );
         assert_eq!(refused.retry_after(), Some(1));
     }
-    assert!(ledger.status(&of("1").chat, &of("1").id).await.is_none());
+    assert!(
+        ledger
+            .status(&of("1").chat, &of("1").id)
+            .await
+            .unwrap()
+            .is_none()
+    );
     let early = of("early");
     let cancelled = ledger.cancel(&early.chat, &early.id, &anyone()).await;
     assert!(matches!(cancelled, Err(Refused::Unrecorded(_))));

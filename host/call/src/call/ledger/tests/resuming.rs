@@ -77,6 +77,7 @@ async fn an_interrupted_call_runs_again_if_its_record_says_so() {
         ledger
             .status(&yes.chat, &yes.id)
             .await
+            .unwrap()
             .map(|status| matches!(status, CallStatus::Ended(_))),
         Some(true)
     );

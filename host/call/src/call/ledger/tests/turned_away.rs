@@ -30,7 +30,7 @@ async fn a_call_that_is_turned_away_is_unknown_and_its_repeat_runs() {
         let request = request("a", id, "{}");
         for _ in 0..2 {
             assert_eq!(turn_away(&ledger, &request, read_only).await, busy());
-            let status = ledger.status(&request.chat, &request.id).await;
+            let status = ledger.status(&request.chat, &request.id).await.unwrap();
             assert!(status.is_none(), "{status:?}");
         }
     }
