@@ -97,7 +97,13 @@ async fn nothing_is_unknown_while_the_database_is_away() {
     let mut database = postgres::Server::start();
     let mut cluster = Cluster::new().await;
     cluster.url = database.database();
-    let [one, other] = [cluster.node("one").await, cluster.node("other").await];
+    let one = cluster.node("one").await;
+    let other = cluster.node_with(Config {
+        name: "other".to_owned(),
+        beat: Some(std::time::Duration::from_millis(200)),
+        ..postgres::config(&cluster.url)
+    });
+    let other = other.await;
     let (status, began) = one.server.put("a", "1", here("true")).await;
     assert_eq!(status, 200, "{began}");
     let requests = of_chat(&other.server, "a", "1", "none").await;
@@ -111,12 +117,29 @@ async fn nothing_is_unknown_while_the_database_is_away() {
             "{request:?}: {body}"
         );
     }
+    // The host notices it within two heartbeats, and a balancer sends calls elsewhere.
+    let ready = (Method::GET, "/readyz".to_owned());
+    until_ready(&other.server, &ready, false).await;
+    let health = (Method::GET, "/v1/health".to_owned());
+    let (_, health, _) = answer(&other.server, &health).await;
+    let checks = health["checks"].as_array().unwrap();
+    let store = checks.iter().find(|check| check["name"] == "store");
+    assert_eq!(store.unwrap()["status"], "error", "{health}");
     database.run();
+    until_ready(&other.server, &ready, true).await;
     let path = (Method::GET, "/v1/chats/a/calls/1".to_owned());
     loop {
         match answer(&other.server, &path).await {
             (200, ..) => break,
             (status, body, _) => assert_eq!(status, 503, "{body}"),
         }
+    }
+}
+
+async fn until_ready(server: &Server, ready: &(Method, String), is_ready: bool) {
+    let begun = std::time::Instant::now();
+    while (answer(server, ready).await.0 == 200) != is_ready {
+        assert!(begun.elapsed() < PATIENCE, "it is still {}", !is_ready);
+        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
 }

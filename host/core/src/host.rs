@@ -127,6 +127,11 @@ impl Host {
         plugins.any(|plugin| plugin.now().state == PluginState::Loading)
     }
 
+    /// Returns whether calls can be recorded, as far as the host knows: a store that several hosts share may be away.
+    pub fn is_recording(&self) -> bool {
+        self.inner.ledger.store().is_reachable()
+    }
+
     /// Applies a configuration: loads plugins that are new or have changed, removes those that it no longer names, and leaves
     /// the others alone. A plugin that does not load is logged and listed. Its former version stays, unless its options have
     /// changed.

@@ -13,7 +13,7 @@ use utoipa::openapi::OpenApi;
 
 use super::access::{self, Access, Principal};
 use super::console;
-use super::health::{self, Loading, Watched};
+use super::health::{self, Readiness, Watched};
 use super::limits::Limits;
 use super::problem::{self, Problem};
 use super::{headers, trace};
@@ -35,19 +35,19 @@ impl Edge {
     }
 
     /// Returns the routes `/healthz` and `/readyz`, which need no token, and their description. The server is not ready once
-    /// `stopping` is cancelled, and while it is `loading` for a minute from now on.
+    /// `stopping` is cancelled, and while `readiness` says so.
     pub fn health(
         &self,
         workspace: Arc<dyn Workspace>,
         stopping: CancellationToken,
-        loading: Option<Arc<dyn Loading>>,
+        readiness: Option<Arc<dyn Readiness>>,
     ) -> (Router, OpenApi) {
         let access = Arc::clone(&self.access);
         let watched = Watched {
             access,
             workspace,
             stopping,
-            loading,
+            readiness,
             started: Instant::now(),
         };
         health::routes().with_state(watched).split_for_parts()

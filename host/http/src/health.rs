@@ -29,16 +29,19 @@ pub(super) struct Watched {
     pub(super) workspace: Arc<dyn Workspace>,
     /// Whether the server shuts down.
     pub(super) stopping: CancellationToken,
-    /// Whether tools are missing that will be there soon; `None` for a server without plugins.
-    pub(super) loading: Option<Arc<dyn Loading>>,
+    /// What calls need; `None` for a server without plugins.
+    pub(super) readiness: Option<Arc<dyn Readiness>>,
     /// When the server was started.
     pub(super) started: Instant,
 }
 
-/// The parts of a server that are loaded after its start.
-pub trait Loading: Debug + Send + Sync {
-    /// Returns whether some are being loaded for the first time.
+/// What the calls of a server need.
+pub trait Readiness: Debug + Send + Sync {
+    /// Returns whether plugins are being loaded for the first time.
     fn is_loading(&self) -> bool;
+
+    /// Returns whether calls can be recorded.
+    fn is_recording(&self) -> bool;
 }
 
 /// How long after its start a server that still loads plugins is not ready. A plugin that takes longer does not keep clients from all
@@ -168,18 +171,27 @@ enum ReadyStatus {
 
 /// Tells whether the server takes calls
 ///
-/// Open to every client. A server that has just started is ready once its plugins are loaded, and after a minute in any case. While
-/// the server shuts down it lets calls end and takes no new ones.
+/// Open to every client. A server that has just started is ready once its plugins are loaded, and after a minute in any case. A server
+/// whose database does not answer is not ready, because it cannot record calls. While the server shuts down it lets calls end and takes no
+/// new ones.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
     responses((status = 200, description = "The server takes calls.", body = Ready)),
-    extensions(("x-problems" = json!(["loading", "shutting_down"]))),
+    extensions(("x-problems" = json!(["loading", "unrecorded", "shutting_down"]))),
 )]
 async fn readyz(State(state): State<Watched>) -> Result<Json<Ready>, Problem> {
     if state.stopping.is_cancelled() {
         return Err(Refused::Closed.into());
     }
-    let is_loading = state.loading.is_some_and(|loading| loading.is_loading());
+    let is_recording = state
+        .readiness
+        .as_ref()
+        .is_none_or(|all| all.is_recording());
+    if !is_recording {
+        let detail = "calls cannot be recorded, because the database does not answer";
+        return Err(Problem::new(Kind::UNRECORDED, detail).retry_after(1));
+    }
+    let is_loading = state.readiness.is_some_and(|all| all.is_loading());
     if is_loading && state.started.elapsed() < LOADING_MAX {
         let problem = Problem::new(Kind::LOADING, "plugins are still being loaded");
         return Err(problem.retry_after(1));

@@ -29,6 +29,6 @@ pub mod tunnel;
 
 pub use connections::serve;
 pub use edge::{Edge, Reword};
-pub use health::Loading;
+pub use health::Readiness;
 pub use listen::{InvalidListen, Listen, Listener, Listeners, SocketError};
 pub use tls::{Tls, TlsError};

@@ -297,6 +297,10 @@ impl Store for Postgres {
         true
     }
 
+    fn is_reachable(&self) -> bool {
+        self.leases().is_reachable
+    }
+
     fn news(&self) -> Option<UnboundedReceiver<News>> {
         self.news.lock().take()
     }

@@ -24,7 +24,7 @@ use toolhost_call::call::MAX_ARGUMENTS;
 use toolhost_core::Host;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
-use toolhost_http::{Edge, Listeners, Loading, Reword, problem};
+use toolhost_http::{Edge, Listeners, Readiness, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
@@ -45,9 +45,12 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let metrics = host.metrics().clone();
     let tokens = access.tokens.clone();
     let edge = Edge::new(access, Limits::new(host.events().limits().readers, ends));
-    let loading = Arc::new(Plugins(host.clone()));
-    let (mut open, mut described) =
-        edge.health(Arc::clone(host.workspace()), host.draining(), Some(loading));
+    let readiness = Arc::new(Asked(host.clone()));
+    let (mut open, mut described) = edge.health(
+        Arc::clone(host.workspace()),
+        host.draining(),
+        Some(readiness),
+    );
     match edge.console() {
         Some((logins, more)) => {
             open = open.merge(logins).merge(toolhost_console::routes());
@@ -90,13 +93,17 @@ pub async fn serve(
     Ok(live.unwrap_or_default())
 }
 
-/// The plugins of a host.
+/// A host that is asked whether it is ready.
 #[derive(Debug)]
-struct Plugins(Host);
+struct Asked(Host);
 
-impl Loading for Plugins {
+impl Readiness for Asked {
     fn is_loading(&self) -> bool {
         self.0.is_loading()
+    }
+
+    fn is_recording(&self) -> bool {
+        self.0.is_recording()
     }
 }
 

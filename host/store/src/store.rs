@@ -176,6 +176,11 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Returns numbers for metrics.
     fn counts(&self) -> Counts;
 
+    /// Returns whether the store answered when it was asked last.
+    fn is_reachable(&self) -> bool {
+        true
+    }
+
     /// Returns whether other hosts use this store at the same time.
     fn is_shared(&self) -> bool {
         false

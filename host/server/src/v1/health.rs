@@ -139,6 +139,15 @@ fn store(host: &Host) -> Check {
     let stats = host.ledger();
     let store = stats.store;
     let text = format!("{} calls, {} KiB", stats.calls, store.bytes >> 10);
+    if !host.is_recording() {
+        return Check::error(
+            NAME,
+            "the database does not answer: no call can be recorded",
+        )
+        .advice(
+            "see `toolhost doctor` and the log of the server; calls are refused until it is back",
+        );
+    }
     if !store.is_kept {
         return Check::warning(NAME, format!("{text}, in memory"))
             .advice("calls and processes are forgotten with the host: name a state directory");
