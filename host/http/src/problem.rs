@@ -11,7 +11,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 pub use kinds::{KINDS, Kind};
-use toolhost_call::call::{CallError, InvalidArguments, OtherHost, Refused, WorkspaceError};
+use toolhost_call::call::{CallError, OtherHost, Refused, WorkspaceError};
 use toolhost_state::id::InvalidId;
 use toolhost_state::workspace_name::InvalidWorkspaceName;
 use toolhost_workspace::process;
@@ -175,15 +175,6 @@ impl IntoResponse for Problem {
 impl From<InvalidId> for Problem {
     fn from(error: InvalidId) -> Self {
         Self::broken_request(error.to_string())
-    }
-}
-
-impl From<InvalidArguments> for Problem {
-    fn from(error: InvalidArguments) -> Self {
-        match error {
-            InvalidArguments::TooLarge(_) => Self::new(Kind::TOO_LARGE, error.to_string()),
-            _ => Self::broken_request(error.to_string()),
-        }
     }
 }
 

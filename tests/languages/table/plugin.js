@@ -175,8 +175,9 @@ tool({
   description: "Gets what is at an address.",
   readOnly: true,
   input: { url: t.string() },
-  async run({ url }) {
-    const response = await http.request("POST", url, { json: { k: "é" }, headers: { "X-Asked": "yes" } });
-    return { status: response.status, type: response.headers["content-type"], text: response.text };
+  // No async function: QuickJS, which waits for no promise, refuses that when it is built, and this when it is called.
+  run({ url }) {
+    const asked = http.request("POST", url, { json: { k: "é" }, headers: { "X-Asked": "yes" } });
+    return asked.then(({ status, headers, text }) => ({ status, type: headers["content-type"], text }));
   },
 });

@@ -22,7 +22,9 @@ pub struct Arguments {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidArguments {
     /// It is too long.
-    #[error("the arguments have {0} bytes, the most is {MAX_ARGUMENTS}")]
+    #[error(
+        "the arguments have {0} bytes, the most is {MAX_ARGUMENTS}: send less at once, such as a file in parts"
+    )]
     TooLarge(usize),
     /// It is no JSON, nests too deeply, or has a duplicate key.
     #[error("the arguments are not valid JSON: {0}")]
@@ -33,7 +35,8 @@ pub enum InvalidArguments {
 }
 
 impl Arguments {
-    /// Checks the text of one JSON object, or of a JSON text that has one in it.
+    /// Checks the text of one JSON object, or of a JSON text that has one in it. `null` and an empty text, which some providers send for a
+    /// tool without arguments, are an object without members.
     ///
     /// # Errors
     ///
@@ -54,6 +57,10 @@ impl Arguments {
             Value::String(inner) if inner.trim_start().starts_with('{') => {
                 return Self::parse(inner);
             }
+            Value::String(inner) if ["", "null"].contains(&inner.trim()) => {
+                return Self::parse("{}");
+            }
+            Value::Null => return Self::parse("{}"),
             Value::Object(_) => {
                 let text = value.to_string();
                 // `1e18` has four bytes, and nineteen digits.
@@ -64,7 +71,6 @@ impl Arguments {
                 let digest = blake3::hash(value.to_string().as_bytes()).into();
                 return Ok(Self { text, digest });
             }
-            Value::Null => "null",
             Value::Bool(_) => "a boolean",
             Value::Number(_) => "a number",
             Value::String(_) => "a string",
@@ -265,6 +271,9 @@ mod tests {
         assert!(error(r#""{\"a\":tru}""#).contains("expected ident at line 1 column 9"));
         let array = "the arguments must be a JSON object, not a string";
         assert_eq!(error(r#""[]""#), array);
+        for none in ["null", r#""""#, r#"" \n""#, r#""null""#] {
+            assert_eq!(Arguments::parse(none), Arguments::parse("{}"), "{none}");
+        }
     }
 
     #[test]
@@ -289,22 +298,18 @@ mod tests {
             error("[]"),
             "the arguments must be a JSON object, not an array"
         );
-        assert_eq!(
-            error("null"),
-            "the arguments must be a JSON object, not null"
-        );
         assert!(error(r#"{"a":1,"a":2}"#).contains(r#"the key "a" occurs twice"#));
         assert!(error(r#"{"x":{"a":1,"\u0061":2}}"#).contains("occurs twice"));
         assert!(error("{").starts_with("the arguments are not valid JSON: "));
         assert!(error("{} {}").contains("trailing characters"));
         assert_eq!(
             error(&" ".repeat(MAX_ARGUMENTS + 1)),
-            "the arguments have 1048577 bytes, the most is 1048576"
+            "the arguments have 1048577 bytes, the most is 1048576: send less at once, such as a file in parts"
         );
         let numbers = "1e18,".repeat(MAX_ARGUMENTS / 20 + 1);
         assert_eq!(
             error(&format!(r#"{{"a":[{numbers}0]}}"#)),
-            "the arguments have 1048589 bytes, the most is 1048576"
+            "the arguments have 1048589 bytes, the most is 1048576: send less at once, such as a file in parts"
         );
     }
 

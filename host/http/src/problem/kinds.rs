@@ -85,7 +85,7 @@ kinds! {
     GONE = 410, "gone", "The reply is no longer kept",
         "reply no longer kept";
     TOO_LARGE = 413, "too_large", "The request is too large",
-        "the arguments have 1048577 bytes, the most is 1048576";
+        "the body has more than 1114112 bytes, which is the most";
     UNSUPPORTED_MEDIA_TYPE = 415, "unsupported_media_type", "The body is not JSON",
         "the body is \"text/xml\", and must be application/json";
     OTHER_HOST = 421, "other_host", "Another host has the workspace of the chat",

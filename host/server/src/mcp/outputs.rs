@@ -10,9 +10,12 @@ use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{Chunk, Error, Info, State};
 
-/// How many bytes one read returns unless the client names a number, and at most.
+/// How many bytes of an output one read returns at most.
 const PAGE: u64 = 1 << 20;
-const MAX_PAGE: u64 = 4 << 20;
+
+/// How long the text of a page, as JSON, or the base64 of its bytes may be. The client of the package `mcp` for Python takes events of at most
+/// 1 MiB, and a page is one event.
+const WRITTEN: usize = 1_000_000;
 
 /// The maximum number of listed processes. A chat has a few hundred of them at most.
 const MAX_LISTED: usize = 1024;
@@ -120,7 +123,7 @@ impl<'a> Part<'a> {
             let number = value.parse::<u64>();
             match (name, number) {
                 ("since", Ok(number)) => since = number,
-                ("max", Ok(number)) => max = number.clamp(4, MAX_PAGE),
+                ("max", Ok(number)) => max = number.clamp(4, PAGE),
                 ("since" | "max", Err(_)) => {
                     return Err(errors::broken(format!("{name} must be a number of bytes")));
                 }
@@ -135,6 +138,23 @@ impl<'a> Part<'a> {
     }
 }
 
+/// Returns how many of the bytes fit into a page.
+fn fitting(data: &[u8]) -> usize {
+    let Ok(text) = std::str::from_utf8(data) else {
+        return data.len().min(WRITTEN / 4 * 3);
+    };
+    let mut written = 0;
+    let too_much = text.char_indices().find(|(_, char)| {
+        written += match char {
+            '"' | '\\' | '\n' | '\r' | '\t' | '\x08' | '\x0c' => 2,
+            '\0'..' ' => 6,
+            char => char.len_utf8(),
+        };
+        written > WRITTEN
+    });
+    too_much.map_or(data.len(), |(at, _)| at)
+}
+
 /// Returns a part of an output: as text, cut between characters, if it is text. Its `_meta` says where the next part begins.
 fn contents(uri: &str, part: &Part<'_>, mut chunk: Chunk) -> ResourceContents {
     if let Err(error) = std::str::from_utf8(&chunk.data)
@@ -144,6 +164,7 @@ fn contents(uri: &str, part: &Part<'_>, mut chunk: Chunk) -> ResourceContents {
         // The rest of the last character is in the next part.
         chunk.data.truncate(error.valid_up_to());
     }
+    chunk.data.truncate(fitting(&chunk.data));
     let next = chunk.offset + chunk.data.len() as u64;
     let mut meta = reply::object(json!({
         "io.toolhost/offset": chunk.offset,
@@ -188,7 +209,7 @@ mod tests {
         let whole = part("toolhost://processes/p1/output");
         assert_eq!(whole.unwrap().unwrap(), (0, 1 << 20));
         let some = part("toolhost://processes/p1/output?since=10&max=99999999");
-        assert_eq!(some.unwrap().unwrap(), (10, 4 << 20));
+        assert_eq!(some.unwrap().unwrap(), (10, 1 << 20));
         assert!(
             part("toolhost://processes/p1/output?since=x")
                 .unwrap()
@@ -200,6 +221,24 @@ mod tests {
                 .is_err()
         );
         assert!(part("toolhost://processes/p1").is_none() && part("file:///etc/passwd").is_none());
+    }
+
+    #[test]
+    fn a_page_fits_into_an_event() {
+        for (unit, most) in [
+            (&b"x"[..], WRITTEN),
+            (b"\n", WRITTEN / 2),
+            (b"\x1b", WRITTEN / 6),
+            ("\u{20ac}".as_bytes(), WRITTEN / 3 * 3),
+            (b"\xff", WRITTEN / 4 * 3),
+        ] {
+            let data = unit.repeat(1 << 20);
+            assert_eq!(fitting(&data), most, "{unit:?}");
+            assert_eq!(fitting(unit), unit.len());
+        }
+        let text = "a \"\\\n\u{1}\u{7f}ä";
+        let written = serde_json::to_string(text).unwrap();
+        assert_eq!(written, "\"a \\\"\\\\\\n\\u0001\u{7f}ä\"");
     }
 
     #[test]

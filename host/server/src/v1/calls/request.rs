@@ -10,11 +10,12 @@ use serde::de::{Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::SchemaType;
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 
 use crate::ENVELOPE;
 use crate::unknown;
-use toolhost_call::call::{Arguments, InvalidArguments, MAX_ARGUMENTS, Outcome, Request};
+use toolhost_call::call::{Arguments, MAX_ARGUMENTS, Outcome, Request};
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_core::{CallError, Host};
 use toolhost_http::access::Principal;
@@ -36,10 +37,9 @@ pub(super) struct CallRequest<'a> {
     /// The name of the tool.
     #[schema(examples("execute"))]
     tool: String,
-    /// The arguments, as the tool's schema describes them; absent: none. At most 1 MiB and 64 levels deep. Two calls are the
-    /// same if their arguments have the same meaning (RFC 8785), even if they are written differently.
+    /// See [`arguments_schema`].
     #[serde(borrow, default, deserialize_with = "present")]
-    #[schema(value_type = Object, required = false, examples(json!({ "command": "echo hello" })))]
+    #[schema(schema_with = arguments_schema, required = false)]
     arguments: Option<&'a RawValue>,
     /// Attributes of the client, such as `locale` or `client`: at most 64, with names of at most 128 characters and values of
     /// at most 4,096.
@@ -109,6 +109,17 @@ fn attributes<'de, D: Deserializer<'de>>(
     }
 
     deserializer.deserialize_map(Attributes)
+}
+
+fn arguments_schema() -> Object {
+    ObjectBuilder::new()
+        .schema_type(SchemaType::from_iter([Type::Object, Type::String]))
+        .description(Some(
+            "The arguments, as the tool's schema describes them, or what the model wrote as a text; absent: none. At most 1 MiB and 64 \
+             levels deep. Two calls are the same if their arguments have the same meaning (RFC 8785), even if they are written differently.",
+        ))
+        .examples([serde_json::json!({ "command": "echo hello" })])
+        .build()
 }
 
 fn attributes_schema() -> Object {
@@ -196,10 +207,7 @@ fn parse(body: &[u8], chat: &ChatId, id: &CallId) -> Result<Parsed, Problem> {
     let workspace = call.workspace.as_deref().map(str::parse).transpose()?;
     let arguments = match Arguments::parse(call.arguments.map_or("{}", RawValue::get)) {
         Ok(arguments) => arguments,
-        Err(error @ (InvalidArguments::TooLarge(_) | InvalidArguments::NotAnObject(_))) => {
-            return Err(error.into());
-        }
-        // A model wrote the text of the object, so the model reads what is wrong with it.
+        // A model wrote them, so the model reads what is wrong with them.
         Err(error) => {
             let error = ToolError::new(ErrorKind::InvalidArguments, error.to_string());
             return Ok(Parsed::Refused(Outcome::new(
@@ -310,7 +318,7 @@ mod tests {
                 r#"{"tool":"t","attributes":null}"#.into(),
                 "an object of texts",
             ),
-            (r#"{"tool":"t","arguments":null}"#.into(), "not null"),
+            (r#"{"tool":"t","arguments":[1]}"#.into(), "not an array"),
             (r#"{"tool":"t"} {}"#.into(), "trailing"),
             ("null".into(), "must be a JSON object"),
             ("[\"t\"]".into(), "must be a JSON object"),

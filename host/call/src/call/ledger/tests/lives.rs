@@ -122,7 +122,7 @@ async fn a_tombstone_is_promised_only_when_it_is_written() {
             .cancel(&request.chat, &request.id, &anyone())
             .await
             .unwrap_err();
-        assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
+        assert!(matches!(refused, Refused::Unreadable(_)), "{refused}");
     }
     store.fail(false);
     let cancelled = ledger
