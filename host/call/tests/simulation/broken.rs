@@ -44,6 +44,6 @@ noticed! {
     end_taken: EndTaken, 7, "an outcome follows an unknown one";
     interrupt_with_lease: InterruptWithLease, 1, "changed it from";
     withdraw_resumed: WithdrawResumed, 1, "removed it from";
-    withdraw_any: WithdrawAny, 26, "its effect happened 2 times";
+    withdraw_any: WithdrawAny, 45, "its effect happened 2 times";
     withdraw_taken: WithdrawTaken, 25, "it has no record";
 }
