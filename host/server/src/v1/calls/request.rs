@@ -113,9 +113,9 @@ fn attributes<'de, D: Deserializer<'de>>(
 
 fn arguments_schema() -> Object {
     ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::Object, Type::String]))
+        .schema_type(SchemaType::AnyValue)
         .description(Some(
-            "The arguments, as the tool's schema describes them, or what the model wrote as a text; absent: none. At most 1 MiB and 64 \
+            "The arguments: an object, as the schema of the tool describes it, or whatever the model wrote; absent: none. At most 1 MiB and 64 \
              levels deep. Two calls are the same if their arguments have the same meaning (RFC 8785), even if they are written differently.",
         ))
         .examples([serde_json::json!({ "command": "echo hello" })])
