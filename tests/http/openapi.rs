@@ -174,7 +174,6 @@ async fn objects_that_may_have_anything_say_so() {
     let description = Description::of(&server).await;
     let schemas = &description.0["components"]["schemas"];
     for (schema, property) in [
-        ("CallRequest", "arguments"),
         ("Tool", "input_schema"),
         ("AnthropicTool", "input_schema"),
         ("OpenAiFunction", "parameters"),

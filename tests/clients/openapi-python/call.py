@@ -10,7 +10,7 @@ import sys
 from toolhost_client import AuthenticatedClient
 from toolhost_client.api.calls import call_tool
 from toolhost_client.api.tools import list_tools
-from toolhost_client.models import CallRequest, CallRequestArguments, JsonTools, Outcome
+from toolhost_client.models import CallRequest, JsonTools, Outcome
 
 
 def main(url: str, token: str) -> None:
@@ -18,7 +18,7 @@ def main(url: str, token: str) -> None:
     tools = list_tools.sync(client=client)
     assert isinstance(tools, JsonTools), tools
     assert "command" in tools.tools[0].input_schema["properties"]
-    arguments = CallRequestArguments.from_dict({"command": "echo hello"})
+    arguments = {"command": "echo hello"}
     body = CallRequest(tool="execute", arguments=arguments)
     outcome = call_tool.sync("chat", "1", client=client, body=body)
     assert isinstance(outcome, Outcome) and not outcome.is_error, outcome
