@@ -4,6 +4,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use serde_json::json;
 
 use super::unreliable::{FAULTS, Unreliable};
 use super::*;
@@ -102,16 +103,57 @@ async fn writes_a_note(example: Example, providers: &[&str]) {
     }
 }
 
+/// What models get wrong is told to them, and the chat goes on.
+async fn answers_mistakes(example: Example, providers: &[&str]) {
+    let workspace = tempfile::tempdir().unwrap();
+    let echo = |name: &str| {
+        let command = format!("echo {name}");
+        json!({ "as": name, "id": "call_0", "tool": "execute", "arguments": { "command": command } })
+    };
+    let asked = |name: &str, tool: &str, arguments: &str| json!({ "as": name, "tool": tool, "arguments": arguments });
+    let text = "x".repeat(1_200_000);
+    let turns = json!([
+        { "calls": [asked("broken", "execute", r#"{"command": "echo"#)] },
+        { "calls": [asked("none", "process_list", "")] },
+        { "calls": [echo("one"), echo("two")] },
+        { "calls": [asked("list", "process_list", "[]")] },
+        { "calls": [{ "as": "large", "tool": "write_file", "arguments": { "path": "x", "content": text } }] },
+        { "text": "{broken}\n{none}\n{two.output}{list}\n{large}" },
+    ]);
+    let script = workspace.path().join("script.json");
+    std::fs::write(&script, json!({ "turns": turns }).to_string()).unwrap();
+    let serving = serving(workspace.path(), &[]);
+    let (_model, model) = model(&script);
+    for provider in providers {
+        let mut command = example.command();
+        addresses(&mut command, &model, &serving.url);
+        command.args(["--provider", provider, "--chat", provider, "Make mistakes."]);
+        let output = run(command).await;
+        let lines: Vec<_> = printed(&output)
+            .lines()
+            .filter(|line| !line.is_empty())
+            .collect();
+        let [broken, none, two, list, large] = lines[..] else {
+            panic!("{provider}: {lines:#?}");
+        };
+        assert!(broken.contains("no JSON"), "{provider}: {broken}");
+        assert!(none.contains("processes"), "{provider}: {none}");
+        assert_eq!(two, "two", "{provider}");
+        assert!(list.contains("object"), "{provider}: {list}");
+        assert!(large.starts_with("too_large: "), "{provider}: {large}");
+    }
+}
+
 /// Ctrl-C ends the command that runs.
 async fn is_interrupted(example: Example) {
     let mut command = example.command();
     let workspace = tempfile::tempdir().unwrap();
     let script = workspace.path().join("script.json");
-    let call = serde_json::json!({
+    let call = json!({
         "tool": "execute",
         "arguments": { "command": "echo $$ > pid; exec sleep 1000", "timeout": "1h" },
     });
-    let turns = serde_json::json!({ "turns": [{ "calls": [call] }] });
+    let turns = json!({ "turns": [{ "calls": [call] }] });
     std::fs::write(&script, turns.to_string()).unwrap();
     let serving = serving(workspace.path(), &[]);
     let (_model, model) = model(&script);
@@ -128,7 +170,7 @@ async fn is_interrupted(example: Example) {
     let mut stderr = chat.0.stderr.take().unwrap();
     std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.ends_with("cancelled 1.call_1_1\n"), "{said}");
+    assert!(said.ends_with("cancelled 1.0\n"), "{said}");
     until_dead(pid).await;
 }
 
@@ -144,6 +186,18 @@ async fn a_chat_in_python() {
 async fn a_chat_in_typescript() {
     let example = Example::typescript().await;
     writes_a_note(example, &["openai", "anthropic"]).await;
+}
+
+#[needs(client = "python")]
+#[tokio::test]
+async fn a_chat_in_python_answers_mistakes() {
+    answers_mistakes(Example::python(), &["openai", "openai-responses"]).await;
+}
+
+#[needs(client = "typescript")]
+#[tokio::test]
+async fn a_chat_in_typescript_answers_mistakes() {
+    answers_mistakes(Example::typescript().await, &["openai"]).await;
 }
 
 #[needs(client = "python")]

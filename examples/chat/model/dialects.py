@@ -37,11 +37,17 @@ def pieces(text: str):
     return [text[at : at + 12] for at in range(0, len(text), 12)]
 
 
-def parsed(arguments: str) -> dict:
+def arguments_of(text: str) -> dict | str:
+    """The arguments of a call: an object, or the text of a model that wrote none."""
     try:
-        return json.loads(arguments)
+        value = json.loads(text)
     except ValueError:
-        raise Refused(f"the arguments of a call are no JSON: {arguments}") from None
+        return text
+    return value if isinstance(value, dict) else text
+
+
+def written(arguments: dict | str) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments)
 
 
 class ChatCompletions:
@@ -55,7 +61,7 @@ class ChatCompletions:
         for message in request["messages"]:
             if message["role"] == "assistant":
                 calls = [
-                    Call(call["id"], call["function"]["name"], parsed(call["function"]["arguments"]))
+                    Call(call["id"], call["function"]["name"], arguments_of(call["function"]["arguments"]))
                     for call in message.get("tool_calls") or []
                 ]
                 conversation.append(Said(text_of(message.get("content")), calls))
@@ -68,7 +74,7 @@ class ChatCompletions:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.tool, "arguments": json.dumps(call.arguments)},
+                "function": {"name": call.tool, "arguments": written(call.arguments)},
             }
             for call in said.calls
         ]
@@ -125,7 +131,7 @@ class Responses:
                 if not was_said:
                     conversation.append(Said("", []))
                 if kind == "function_call":
-                    call = Call(item["call_id"], item["name"], parsed(item["arguments"]))
+                    call = Call(item["call_id"], item["name"], arguments_of(item["arguments"]))
                     conversation[-1].calls.append(call)
             was_said = says
         return tools, conversation
@@ -137,7 +143,7 @@ class Responses:
             message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
             output.append({**message, "content": [part]})
         for call in said.calls:
-            arguments = json.dumps(call.arguments)
+            arguments = written(call.arguments)
             item = {"type": "function_call", "id": f"fc_{call.id}", "status": "completed"}
             output.append({**item, "call_id": call.id, "name": call.tool, "arguments": arguments})
         response = {"id": "resp_1", "object": "response", "created_at": 0, "status": "completed"}
@@ -167,6 +173,8 @@ class Messages:
         return tools, conversation
 
     def parts(self, said: Said):
+        for call in said.calls:
+            need(isinstance(call.arguments, dict), f"the arguments of {call.tool} must be an object for this provider")
         text = [{"type": "text", "text": said.text}] if said.text else []
         calls = [{"type": "tool_use", "id": call.id, "name": call.tool, "input": call.arguments} for call in said.calls]
         return text + calls

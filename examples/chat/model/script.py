@@ -15,7 +15,7 @@ class Call:
 
     id: str
     tool: str
-    arguments: dict
+    arguments: dict | str
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Script:
 
     def raw_calls(self, number: int, prefix: str) -> list[dict]:
         calls = self.turns[number - 1].get("calls", [])
-        return [{**call, "id": f"{prefix}_{number}_{index}"} for index, call in enumerate(calls, start=1)]
+        return [{"id": f"{prefix}_{number}_{index}", **call} for index, call in enumerate(calls, start=1)]
 
     def turn(self, number: int, prefix: str, results: dict) -> Said:
         if number > len(self.turns):

@@ -12,7 +12,7 @@ import sys
 import uuid
 
 from providers import PROVIDERS
-from toolhost import Toolhost, text_of
+from toolhost import Refused, Toolhost, text_of
 
 
 def main() -> int:
@@ -40,13 +40,16 @@ def main() -> int:
         # A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same
         # calls again, and none runs twice.
         results = []
-        for call in calls:
-            # With some providers each turn has a `call_0`.
-            id = f"{turn}.{call.id}"
+        for number, call in enumerate(calls):
+            # The ids of models are no ids: some give each turn a `call_0`, some give one to two calls of a turn.
+            id = f"{turn}.{number}"
             print(f"[{call.tool} {call.arguments}]", file=sys.stderr)
             try:
                 reply = toolhost.call(id, call.tool, call.arguments)
                 results.append((call, text_of(reply), reply["is_error"]))
+            except Refused as refusal:
+                # The provider wants a result for each call, and the model can make a better one.
+                results.append((call, str(refusal), True))
             except KeyboardInterrupt:
                 # Without this the call would go on: a client that goes away only detaches.
                 toolhost.cancel(id)

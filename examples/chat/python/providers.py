@@ -1,6 +1,5 @@
 """The three APIs of model providers, each as the same few steps of a chat."""
 
-import json
 from dataclasses import dataclass
 
 import anthropic
@@ -9,11 +8,14 @@ import openai
 
 @dataclass
 class Call:
-    """A tool that the model asks for."""
+    """A tool that the model asks for.
+
+    The arguments are what the model wrote: Toolhost reads their text, and tells the model what is wrong with it.
+    """
 
     id: str
     tool: str
-    arguments: dict
+    arguments: str | dict
 
 
 class ChatCompletions:
@@ -31,9 +33,7 @@ class ChatCompletions:
         reply = self.client.chat.completions.create(model=self.model, messages=self.messages, tools=self.tools)
         message = reply.choices[0].message
         self.messages.append(message.to_dict())
-        calls = [
-            Call(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls or []
-        ]
+        calls = [Call(call.id, call.function.name, call.function.arguments) for call in message.tool_calls or []]
         return message.content or "", calls
 
     def results(self, results: list[tuple[Call, str, bool]]):
@@ -55,9 +55,7 @@ class Responses:
         reply = self.client.responses.create(model=self.model, input=self.items, tools=self.tools, store=False)
         self.items += [item.to_dict() for item in reply.output]
         calls = [
-            Call(item.call_id, item.name, json.loads(item.arguments))
-            for item in reply.output
-            if item.type == "function_call"
+            Call(item.call_id, item.name, item.arguments) for item in reply.output if item.type == "function_call"
         ]
         return reply.output_text, calls
 

@@ -51,8 +51,8 @@ class Toolhost:
         """The definitions, to be passed on to the model: `openai`, `openai-responses` or `anthropic`."""
         return self.send("GET", "/v1/tools", params={"format": dialect})
 
-    def call(self, id: str, tool: str, arguments: dict) -> dict:
-        """Runs a call once, however often it is asked for, and returns its reply.
+    def call(self, id: str, tool: str, arguments: str | dict) -> dict:
+        """Runs a call once, however often it is asked for, and returns its reply. The arguments may be the text that a model wrote.
 
         The id must be unique in the chat, and be the same again after a restart.
         """

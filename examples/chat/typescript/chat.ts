@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { parseArgs } from "node:util";
 
 import { begin, type Call, type Result } from "./providers.js";
-import { type Dialect, textOf, Toolhost } from "./toolhost.js";
+import { type Dialect, Refused, textOf, Toolhost } from "./toolhost.js";
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -37,8 +37,9 @@ for (let turn = 1; ; turn++) {
   if (calls.length === 0) break;
   // A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same calls
   // again, and none runs twice.
-  // Calls of one turn do not depend on each other. With some providers each turn has a `call_0`, so its number is in the id.
-  const results = await Promise.all(calls.map((call) => run(`${turn}.${call.id}`, call)));
+  // Calls of one turn do not depend on each other. The ids of models are no ids: some give each turn a `call_0`, some give one to
+  // two calls of a turn.
+  const results = await Promise.all(calls.map((call, index) => run(`${turn}.${index}`, call)));
   if (interrupted.signal.aborted) process.exit(130);
   chat.results(results);
 }
@@ -55,6 +56,8 @@ async function run(id: string, call: Call): Promise<Result> {
       console.error(`cancelled ${id}`);
       return { call, text: "cancelled", isError: true };
     }
+    // The provider wants a result for each call, and the model can make a better one.
+    if (error instanceof Refused) return { call, text: error.message, isError: true };
     throw error;
   }
 }

@@ -9,6 +9,7 @@ import type { Dialect, Toolhost } from "./toolhost.js";
 export interface Call {
   id: string;
   tool: string;
+  /** What the model wrote, an object or a text: Toolhost reads the text, and tells the model what is wrong with it. */
   arguments: unknown;
 }
 
@@ -59,7 +60,7 @@ class ChatCompletions implements Chat {
     const { content, tool_calls } = await stream.finalMessage();
     const calls = (tool_calls ?? []).filter((call) => call.type === "function");
     this.messages.push({ role: "assistant", content, ...(calls.length > 0 && { tool_calls: calls }) });
-    return calls.map(({ id, function: { name, arguments: text } }) => ({ id, tool: name, arguments: JSON.parse(text) }));
+    return calls.map(({ id, function: { name, arguments: text } }) => ({ id, tool: name, arguments: text }));
   }
 
   results(results: Result[]) {

@@ -66,7 +66,7 @@ export class Toolhost {
   }
 
   /**
-   * Runs a call once, however often it is asked for, and returns its reply. The id must be unique in the chat, and be the same
+   * Runs a call once, however often it is asked for, and returns its reply. The arguments may be the text that a model wrote. The id must be unique in the chat, and be the same
    * again after a restart. Aborting only detaches; `cancel` ends the call.
    */
   call(id: string, tool: string, args: unknown, signal?: AbortSignal): Promise<Reply> {

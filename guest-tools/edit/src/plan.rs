@@ -8,6 +8,9 @@ use crate::encoding::{Encoding, Text};
 use crate::matcher::{Edit, apply};
 use crate::path::clean;
 
+/// A byte order mark.
+const MARK: &[u8] = "\u{FEFF}".as_bytes();
+
 /// The edits of one file.
 #[derive(Clone, Debug)]
 pub struct FileEdits<'a> {
@@ -116,7 +119,12 @@ impl Planned {
     /// Returns what the edits change, as a unified diff of the text.
     #[must_use]
     pub fn diff(&self, bounds: Bounds) -> String {
-        diff(&self.path, &self.old.bytes, &self.new, bounds)
+        let (mut old, mut new) = (self.old.bytes.as_slice(), self.new.as_slice());
+        // A mark that stays is none of the text.
+        if let (Some(without), Some(of_new)) = (old.strip_prefix(MARK), new.strip_prefix(MARK)) {
+            (old, new) = (without, of_new);
+        }
+        diff(&self.path, old, new, bounds)
     }
 
     fn size(&self) -> usize {

@@ -48,6 +48,9 @@ struct EditedFile {
     path: String,
     /// What changed, as a unified diff; empty if nothing did. Its end is left out where it is long.
     diff: String,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
     /// The encoding of the file, which it keeps, if that is not UTF-8.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<&'static str>,
@@ -121,7 +124,7 @@ impl Source for Workspace<'_> {
     fn read(&mut self, path: &str) -> Result<Content, Problem> {
         let chunk = match self.files.read(path, 0, MAX_FILE) {
             Ok(chunk) => chunk,
-            Err(error) => return Err(problem(path, error, &mut self.error)),
+            Err(error) => return Err(problem(self.files, path, error, &mut self.error)),
         };
         if chunk.size > u64::from(MAX_FILE) {
             let size = chunk.size;
@@ -144,7 +147,7 @@ impl Source for Workspace<'_> {
     }
 }
 
-fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
+fn problem(files: &dyn Files, path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
     let kind = match &error {
         Error::NotFound => Kind::NotFound,
         Error::Denied(_) | Error::OutsideWorkspace(_) => Kind::Denied,
@@ -168,7 +171,10 @@ fn problem(path: &str, error: Error, fatal: &mut Option<Error>) -> Problem {
                 )
             }
             Error::NotFound => {
-                let advice = "to make a new file, use write_file";
+                let advice = match refusal::meant(files, path) {
+                    Some(meant) => format!("did you mean {meant}?"),
+                    None => "to make a new file, use write_file".to_owned(),
+                };
                 Problem::new(kind, format!("{error}; {advice}"))
             }
             error => Problem::new(kind, error.to_string()),
@@ -202,6 +208,7 @@ fn shown(planned: &[Planned]) -> Vec<EditedFile> {
         let encoding = file.encoding();
         EditedFile {
             path: file.path.clone(),
+            note: (!file.is_changed()).then_some("nothing changed: the new text is the old one"),
             diff,
             encoding: (encoding != Encoding::Utf8).then(|| encoding.name()),
         }

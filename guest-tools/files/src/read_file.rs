@@ -19,6 +19,9 @@ use opened::Opened;
 /// How many lines a page has, if the model asks for no other number, and at most.
 const MAX_LINES: u64 = 2_000;
 
+/// What reads the files that this tool does not.
+const ELSEWHERE: &str = ", and execute for other files";
+
 /// The tool.
 #[derive(Debug)]
 pub(crate) struct ReadFile;
@@ -86,6 +89,9 @@ pub(crate) struct Page {
     /// How many lines the file has; left out where it is too large to be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_lines: Option<u64>,
+    /// The line endings of the page, if they are not LF. The lines are shown without them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_endings: Option<&'static str>,
     /// How many lines the page has.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines_read: Option<u64>,
@@ -169,7 +175,13 @@ pub(crate) fn run(
     let scan = match scan::Scan::begin(files, path) {
         Ok(scan) => scan,
         Err(Error::NotAFile) => return listing::list(files, path),
-        Err(error) => return Err(Refusal::of(path, error)),
+        Err(error) => {
+            let is_outside = matches!(error, Error::OutsideWorkspace(_));
+            return Err(match Refusal::opening(files, path, error) {
+                Refusal::Report(text) if is_outside => Refusal::report(text + ELSEWHERE),
+                refusal => refusal,
+            });
+        }
     };
     match opened::open(scan, path, encoding)? {
         Opened::Other(page) => Ok(page),

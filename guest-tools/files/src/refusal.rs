@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use toolhost_edit::encoding::Encoding;
-use toolhost_sdk::files::Error;
-use toolhost_sdk::{Reply, ToolError, context, paths};
+use toolhost_sdk::files::{Error, Files};
+use toolhost_sdk::{Reply, ToolError, context, likeness, paths};
 
 /// Why a tool does not do what it was asked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,6 +23,21 @@ impl Refusal {
 
     pub(crate) fn invalid(text: impl Into<String>) -> Self {
         Self::Error(ToolError::InvalidArguments(text.into()))
+    }
+
+    /// Says what is wrong with a path that is opened, and what may have been meant.
+    pub(crate) fn opening(files: &dyn Files, path: &str, error: Error) -> Self {
+        let hint = match &error {
+            Error::NotFound => meant(files, path).map(|meant| format!("; did you mean {meant}?")),
+            Error::NotAFile if files.read_directory(path, None, 1).is_ok() => {
+                Some(" (it is a directory)".to_owned())
+            }
+            _ => None,
+        };
+        match (Self::of(path, error), hint) {
+            (Self::Report(text), Some(hint)) => Self::Report(text + &hint),
+            (refusal, _) => refusal,
+        }
     }
 
     /// Says what is wrong with a path.
@@ -81,8 +96,32 @@ pub(crate) fn about(path: &str, error: &Error) -> String {
             let root = context::workspace_root();
             format!("{path} is outside of the workspace; use paths in {root}")
         }
+        Error::Changed(_) => format!("{error}: {path}; read it again"),
         error => format!("{error}: {path}"),
     }
+}
+
+/// How many names of a directory are compared with the one that is not there.
+const MAX_NAMES: u32 = 1_000;
+
+/// How alike two names are at least for one to be meant by the other.
+const ALIKE: f64 = 0.88;
+
+/// Returns the path of a file that a path which leads nowhere may mean: the one in the same directory whose name is most like it.
+pub(crate) fn meant(files: &dyn Files, path: &str) -> Option<String> {
+    let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
+    let parent = if directory.is_empty() { "/" } else { directory };
+    let (entries, _) = files.read_directory(parent, None, MAX_NAMES).ok()?;
+    let alike = entries
+        .into_iter()
+        .map(|entry| (likeness(name, &entry.name), entry.name));
+    let (_, nearest) = alike
+        .filter(|(likeness, _)| *likeness >= ALIKE)
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    Some(match path.rsplit_once('/') {
+        Some((directory, _)) => format!("{directory}/{nearest}"),
+        None => nearest,
+    })
 }
 
 /// Says that the blanks around a path count, if it has any.

@@ -97,7 +97,7 @@ pub(crate) fn run(files: &dyn Files, arguments: Arguments) -> Result<Written, Re
             .map_or(Precondition::Any, Precondition::Version),
     };
     let written = files.write_all(&[write]);
-    let written = written.map_err(|(_, error)| Refusal::of(path, error))?;
+    let written = written.map_err(|(_, error)| Refusal::opening(files, path, error))?;
     let written = written.into_iter().next();
     let (path, version) = written
         .map(|file| (file.real_path, file.version))

@@ -1,6 +1,6 @@
 //! From the text of a call's arguments to typed ones, with errors that a model can act on.
 
-mod likeness;
+pub(crate) mod likeness;
 mod plain;
 
 use schemars::JsonSchema;
@@ -184,8 +184,8 @@ mod tests {
             "invalid argument `depth`: invalid type: number `1.5`, expected an integer from 0 to 4294967295"
         );
         assert_eq!(
-            refusal(r#"{"path": "", "edits": {}}"#),
-            "invalid argument `edits`: invalid type: object, expected an array"
+            refusal(r#"{"path": "", "edits": true}"#),
+            "invalid argument `edits`: invalid type: boolean `true`, expected an array"
         );
         assert!(
             refusal("{").contains("EOF while parsing"),

@@ -120,6 +120,7 @@ pub mod settings;
 pub mod testing;
 mod tool;
 
+pub use arguments::likeness::jaro_winkler as likeness;
 pub use reply::{Content, Reply};
 pub use returned::{IntoReply, Json};
 pub use schema::Schema;

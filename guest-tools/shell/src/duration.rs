@@ -19,7 +19,17 @@ impl Argument {
     ///
     /// A text that says what is wrong, to follow `invalid timeout "x": `.
     pub(crate) fn parse(&self) -> Result<Parsed, String> {
-        parse(&self.0)
+        parse(self.0.trim())
+    }
+
+    /// Says that a number without a unit was most likely meant in milliseconds: in seconds it is more than `most`.
+    pub(crate) fn in_milliseconds(&self, most: Duration) -> Option<String> {
+        let milliseconds = number(self.0.trim())?;
+        let meant = Duration::try_from_secs_f64(milliseconds / 1000.0).ok()?;
+        (milliseconds > most.as_secs_f64() && milliseconds >= LIKELY && meant <= most).then(|| {
+            let meant = format(meant);
+            format!("a number without a unit is seconds; for {milliseconds} milliseconds write \"{meant}\"")
+        })
     }
 }
 
@@ -61,10 +71,13 @@ impl fmt::Display for Argument {
     }
 }
 
+/// From so many on, a number is more likely milliseconds than seconds.
+const LIKELY: f64 = 10_000.0;
+
 const TOO_LONG: &str = "it is too long";
 
-/// The units, longest name first where one begins with another, and how many nanoseconds each has.
-const UNITS: [(&str, u128); 8] = [
+/// The units of Go and other names that models write, and how many nanoseconds each has.
+const UNITS: [(&str, u128); 19] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000), // U+00B5, the micro sign
@@ -73,6 +86,17 @@ const UNITS: [(&str, u128); 8] = [
     ("s", 1_000_000_000),
     ("m", 60_000_000_000),
     ("h", 3_600_000_000_000),
+    ("sec", 1_000_000_000),
+    ("secs", 1_000_000_000),
+    ("second", 1_000_000_000),
+    ("seconds", 1_000_000_000),
+    ("min", 60_000_000_000),
+    ("mins", 60_000_000_000),
+    ("minute", 60_000_000_000),
+    ("minutes", 60_000_000_000),
+    ("hr", 3_600_000_000_000),
+    ("hour", 3_600_000_000_000),
+    ("hours", 3_600_000_000_000),
 ];
 
 /// Returns which of two arguments was given that say the same, the second one in milliseconds. An empty text is none.
@@ -169,6 +193,7 @@ fn component(text: &str) -> Result<(u128, &str), String> {
         .find(|c: char| c == '.' || c.is_ascii_digit())
         .unwrap_or(rest.len());
     let (name, rest) = rest.split_at(name_end);
+    let name = name.trim();
     if name.is_empty() {
         return Err(format!("\"{text}\" has no unit; {}", not_a_duration()));
     }
@@ -293,6 +318,9 @@ mod tests {
             ("2h45m", 9_900_000_000_000),
             ("10.5s4m", 250_500_000_000),
             ("1h2m3s4ms5us6ns", 3_723_004_005_006),
+            ("10 s", 10_000_000_000),
+            ("2min", 120_000_000_000),
+            ("1 hour 30 minutes", 5_400_000_000_000),
             ("9223372036854775807ns", i64::MAX.unsigned_abs()),
             ("0.9223372036854775807h", 3_320_413_933_267),
         ] {
@@ -308,11 +336,24 @@ mod tests {
     }
 
     #[test]
+    fn knows_milliseconds_that_were_meant() {
+        let hour = Duration::from_hours(1);
+        let said = |json: &str| {
+            serde_json::from_str::<Argument>(json)
+                .unwrap()
+                .in_milliseconds(hour)
+        };
+        let expected = "a number without a unit is seconds; for 30000 milliseconds write \"30s\"";
+        assert_eq!(said("30000").as_deref(), Some(expected));
+        for json in ["30", "3600", "7200", "3600001", "\"30000s\"", "-30000"] {
+            assert_eq!(said(json), None, "{json}");
+        }
+    }
+
+    #[test]
     fn says_what_is_wrong() {
         let form = "a duration is written like 10s, 500ms or 1m30s";
-        for text in [
-            "", "-", "+", "s", ".", ".s", "-.", "abc", " 5s", "5s ", "--5s",
-        ] {
+        for text in ["", "-", "+", "s", ".", ".s", "-.", "abc", "--5s"] {
             let error = parse(text).unwrap_err();
             assert!(
                 error == form || error.contains("is not a unit"),
@@ -325,10 +366,6 @@ mod tests {
         assert_eq!(
             parse("1m30").unwrap_err(),
             format!("\"30\" has no unit; {form}")
-        );
-        assert_eq!(
-            parse("10 s").unwrap_err(),
-            "\" s\" is not a unit (ns, us, ms, s, m or h)"
         );
         assert_eq!(
             parse("3d").unwrap_err(),

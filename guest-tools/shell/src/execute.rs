@@ -61,7 +61,8 @@ impl Tool for Execute {
     const NAME: &'static str = "execute";
     const TITLE: Option<&'static str> = Some("Run a command");
     const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output and exit code. Runs \
-        under \"sh -c\" (POSIX), without a terminal and without standard input.\n\
+        under \"sh -c\" (POSIX), without a terminal and without standard input. Each command runs in a new shell: a cd and \
+        variables do not last, so use workdir.\n\
         The reply comes when the command ends, or when the timeout (default 10s) is over. At the timeout the command is \
         not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
         and process_signal.\n\
@@ -169,8 +170,11 @@ fn timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     match text.parse() {
         Ok(Parsed::Positive(timeout)) if timeout <= MAX_TIMEOUT => Ok(timeout),
         Ok(Parsed::Positive(_)) => Err(invalid(format!(
-            "invalid timeout \"{text}\": it must be at most 1h. To run a command for longer, set run_in_background: true, and \
-             wait with process_output"
+            "invalid timeout \"{text}\": {}",
+            text.in_milliseconds(MAX_TIMEOUT).unwrap_or_else(|| {
+                "it must be at most 1h. To run a command for longer, set run_in_background: true, and wait with process_output"
+                    .to_owned()
+            })
         ))),
         Ok(Parsed::NotPositive) => Err(invalid(format!(
             "invalid timeout \"{text}\": it must be more than 0s. To reply at once, set run_in_background: true, and read \

@@ -2,9 +2,22 @@
 
 use crate::background;
 
-/// Returns whether a command prints files or lists which ones match, and does nothing else with what it prints.
-pub(crate) fn is_file_dump(command: &str) -> bool {
-    matches(command) && background::is_plain(command)
+/// Returns whether a command prints files of the workspace at `root` or lists which ones match, and does nothing else with what it
+/// prints.
+pub(crate) fn is_file_dump(command: &str, root: &str) -> bool {
+    matches(command) && background::is_plain(command) && !is_elsewhere(command, root)
+}
+
+/// Returns whether a command names a path that is outside of the workspace, where read_file reads nothing.
+fn is_elsewhere(command: &str, root: &str) -> bool {
+    let mut words = command.split_ascii_whitespace().skip(1);
+    words.any(|word| {
+        let path = word.trim_start_matches(['"', '\'']);
+        let is_below = path
+            .strip_prefix(root)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['/', '"', '\'']));
+        path.starts_with(['/', '~', '$']) && !is_below || path.starts_with("..")
+    })
 }
 
 /// The three forms of the reference: `cat …`, `rg|grep … --include-all`, and `rg|grep -l …`.
@@ -35,11 +48,13 @@ mod tests {
         for command in [
             "cat foo.txt",
             "cat  a b",
+            "cat /w/a",
+            "cat '/w/a b'",
             "grep --include-all pattern",
             "rg x --include-all",
             "rg -l pattern",
         ] {
-            assert!(is_file_dump(command), "{command}");
+            assert!(is_file_dump(command, "/w"), "{command}");
         }
     }
 
@@ -54,9 +69,14 @@ mod tests {
             "cat x | wc -l",
             "cat x > y",
             "cat <<EOF\nx\nEOF",
+            "cat /etc/hostname",
+            "cat \"$HOME/x\"",
+            "cat ~/.bashrc",
+            "cat ../x",
+            "cat /work/x",
             "rg -l pattern | xargs sed -i s/a/b/",
         ] {
-            assert!(!is_file_dump(command), "{command}");
+            assert!(!is_file_dump(command, "/w"), "{command}");
         }
     }
 }

@@ -1,6 +1,8 @@
-//! The processes in which git tidies a repository after a command, as `git commit` and `git fetch` start them.
+//! What git does besides its command: it tidies the repository in processes of its own, as after `git commit` and `git fetch`, and asks.
 
 use toolhost_sdk::processes::Survivor;
+
+use crate::notes;
 
 /// Returns whether all that outlives a command is git's own: `git maintenance run --auto` or `git gc --auto`, and their children.
 pub(crate) fn is_tidying(survivors: &[Survivor]) -> bool {
@@ -10,6 +12,20 @@ pub(crate) fn is_tidying(survivors: &[Survivor]) -> bool {
     };
     let is_auto = |one: &Survivor| one.command.split(' ').any(|word| word == "--auto");
     survivors.iter().all(is_git) && survivors.iter().any(is_auto)
+}
+
+/// Returns what to do next, if a command failed because git had nobody to ask.
+pub(crate) fn advice(output: &str) -> Option<&'static str> {
+    let says = |texts: &[&str]| texts.iter().any(|text| output.contains(text));
+    if says(&["Please tell me who you are", "identity unknown"]) {
+        return Some(notes::IDENTITY);
+    }
+    let has_no_text = says(&[
+        "due to empty commit message",
+        "Terminal is dumb, but EDITOR unset",
+        "no tag message?",
+    ]);
+    has_no_text.then_some(notes::EDITOR)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod binary;
 #[cfg(test)]
 mod cases;
 mod duration;
+mod environment;
 mod execute;
 mod file_dump;
 mod git;

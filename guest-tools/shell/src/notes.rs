@@ -10,6 +10,9 @@ const MAX: usize = 3;
 /// How much of a command is in a note that names several, in bytes.
 const MAX_NAMED: usize = 60;
 
+/// So many omitted bytes are more than a model should read page by page.
+const MANY_PAGES: u64 = 256 * 1024;
+
 /// How useful a note is: more than those after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
@@ -145,6 +148,21 @@ pub(crate) const BASH: &str = "The command is written for bash, and ran under sh
 pub(crate) const NO_INPUT: &str = "The command asked for input, and standard input is empty. Run it with its answers as options (such as -y) or \
     piped in.";
 
+/// The program wants a terminal.
+pub(crate) const TERMINAL: &str = "The program wants a terminal, and commands have none. Use its options for scripts, or another program; \
+    end it with process_signal if it still runs.";
+
+/// Git does not know who commits.
+pub(crate) const IDENTITY: &str = "Git does not know who commits. Say it in this repository: git config user.name \"…\" && git config \
+    user.email \"…\". Without --global: commands cannot write the home.";
+
+/// Git has opened an editor, which wrote nothing.
+pub(crate) const EDITOR: &str = "There is no editor: give git the text with -m.";
+
+/// The command was to change the shell, which has ended.
+pub(crate) const NEW_SHELL: &str = "Each command runs in a shell of its own, so this changes nothing for the next one. Use workdir, or write it \
+    before the command that needs it: cd DIRECTORY && COMMAND.";
+
 /// A `kill` did not reach a process of another command. Names the live processes of the chat, if there are some.
 pub(crate) fn of_another_command(processes: &[Info]) -> String {
     let ids: Vec<_> = processes
@@ -165,6 +183,11 @@ pub(crate) fn of_another_command(processes: &[Info]) -> String {
         "A command can signal only the processes that it started itself. To end what an earlier command started, use \
          process_signal with its process_id{known}."
     )
+}
+
+/// There is no such process.
+pub(crate) fn not_found(id: &str) -> String {
+    format!("process \"{id}\" not found; process_list has those of this chat")
 }
 
 /// The output is no text.
@@ -191,18 +214,22 @@ pub(crate) fn escaped(count: u64) -> String {
         1 => "character without ink is",
         _ => "characters without ink are",
     };
-    format!(
-        "{count} {characters} shown by number, such as <U+200B>; edit_files takes that for the character."
-    )
+    format!("{count} {characters} shown by number, such as <U+200B>.")
 }
 
 /// The middle of the output is not shown, and can be read.
-pub(crate) fn omitted(id: &str, from: u64) -> String {
+pub(crate) fn omitted(id: &str, from: u64, bytes: u64) -> String {
     if ends_with_call() {
         return OMITTED_FOR_GOOD.to_owned();
     }
+    let search = match bytes > MANY_PAGES {
+        true => {
+            " That is many pages: to search it, run the command again with its output in a file, and use grep on that."
+        }
+        false => "",
+    };
     format!(
-        "To read what is omitted, use process_output with process_id \"{id}\" and since={from}."
+        "To read what is omitted, use process_output with process_id \"{id}\" and since={from}.{search}"
     )
 }
 

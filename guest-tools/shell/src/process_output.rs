@@ -146,7 +146,8 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             request.until.unwrap_or_default()
         ))),
         Err(Error::NotFound) => Ok(Report::failed(format!(
-            "get process output: process \"{id}\" not found"
+            "get process output: {}",
+            notes::not_found(id)
         ))),
         // It may be there all the same.
         Err(error) => Ok(Report {
@@ -161,6 +162,11 @@ fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     let Some(text) = argument else {
         return Ok(DEFAULT_WAIT);
     };
+    if let Some(reason) = text.in_milliseconds(MAX_WAIT) {
+        return Err(invalid(format!(
+            "invalid wait_timeout \"{text}\": {reason}"
+        )));
+    }
     match text.parse() {
         Ok(Parsed::Positive(wait)) => Ok(wait.clamp(MIN_WAIT, MAX_WAIT)),
         Ok(Parsed::NotPositive) => Ok(Duration::ZERO),

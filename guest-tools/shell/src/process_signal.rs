@@ -4,23 +4,27 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolhost_sdk::processes::{Error, Host, Processes, Signal, State};
+use toolhost_sdk::processes::{Error, Host, Process, Processes, Signal, State, WaitOptions};
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
 use crate::duration::{self, Argument, Parsed};
 use crate::invalid;
+use crate::notes;
 use crate::report::{Report, Status};
 
-/// The signals by name.
-const SIGNALS: [(&str, Signal); 7] = [
-    ("terminate", Signal::Terminate),
-    ("kill", Signal::Kill),
-    ("interrupt", Signal::Interrupt),
-    ("hangup", Signal::Hangup),
-    ("quit", Signal::Quit),
-    ("user1", Signal::User1),
-    ("user2", Signal::User2),
+/// The signals: the name in replies, that of POSIX without `SIG`, and the number on Linux.
+const SIGNALS: [(&str, &str, &str, Signal); 7] = [
+    ("terminate", "TERM", "15", Signal::Terminate),
+    ("kill", "KILL", "9", Signal::Kill),
+    ("interrupt", "INT", "2", Signal::Interrupt),
+    ("hangup", "HUP", "1", Signal::Hangup),
+    ("quit", "QUIT", "3", Signal::Quit),
+    ("user1", "USR1", "10", Signal::User1),
+    ("user2", "USR2", "12", Signal::User2),
 ];
+
+/// How long a process has to end before the reply. Most do at once, and then nobody has to ask.
+const TO_END: Duration = Duration::from_millis(250);
 
 const MAX_GRACE: Duration = Duration::from_hours(1);
 
@@ -94,23 +98,30 @@ pub(crate) fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Ou
     if id.is_empty() {
         return Err(invalid("process_id is required"));
     }
-    let Some((_, signal)) = SIGNALS.iter().find(|(known, _)| *known == name) else {
+    let Some((name, signal)) = named(name) else {
         return Err(invalid(
             "signal must be \"terminate\" or \"kill\", or else \"interrupt\", \"hangup\", \"quit\", \"user1\" or \"user2\"",
         ));
     };
-    let grace = grace(duration::given(arguments.grace.clone()).as_ref(), *signal)?;
-    let state = processes
-        .open(id)
-        .and_then(|process| process.signal(*signal, grace));
+    let grace = grace(duration::given(arguments.grace.clone()).as_ref(), signal)?;
+    let state = processes.open(id).and_then(|process| {
+        let state = process.signal(signal, grace)?;
+        let after = after(process.as_ref(), signal, &state);
+        Ok((state, after))
+    });
     Ok(match state {
-        Ok(state @ (State::Running | State::Lingering(_))) => Outcome {
-            success: true,
-            message: Some(format!("signal \"{name}\" sent to process {id}")),
-            status: Report::of_state(&state).status,
-            ..Outcome::default()
-        },
-        Ok(state @ (State::Exited(_) | State::Lost(_))) => {
+        Ok((State::Running | State::Lingering(_), after)) => {
+            let report = Report::of_state(&after);
+            Outcome {
+                success: true,
+                message: Some(format!("signal \"{name}\" sent to process {id}")),
+                status: report.status,
+                exit_code: report.exit_code,
+                signal: report.signal,
+                ..Outcome::default()
+            }
+        }
+        Ok((state @ (State::Exited(_) | State::Lost(_)), _)) => {
             let report = Report::of_state(&state);
             Outcome {
                 success: true,
@@ -122,9 +133,33 @@ pub(crate) fn run(processes: &dyn Processes, arguments: &Arguments) -> Result<Ou
                 error: None,
             }
         }
-        Err(Error::NotFound) => failure(&format!("process \"{id}\" not found")),
+        Err(Error::NotFound) => failure(&notes::not_found(id)),
         Err(error) => failure(&error.to_string()),
     })
+}
+
+/// Returns the signal of this name, with its name in replies.
+fn named(name: &str) -> Option<(&'static str, Signal)> {
+    let upper = name.trim().to_uppercase();
+    let short = upper.strip_prefix("SIG").unwrap_or(&upper);
+    let is_named = |(name, posix, number, _): &&(&str, &str, &str, Signal)| {
+        short == *posix || short == *number || short.eq_ignore_ascii_case(name)
+    };
+    let (name, _, _, signal) = SIGNALS.iter().find(is_named)?;
+    Some((name, *signal))
+}
+
+/// Returns how a process stands a moment after a signal that it was in this state for.
+fn after(process: &dyn Process, signal: Signal, state: &State) -> State {
+    let ends = matches!(
+        signal,
+        Signal::Terminate | Signal::Kill | Signal::Interrupt | Signal::Quit
+    );
+    if *state != State::Running || !ends {
+        return state.clone();
+    }
+    let waited = process.wait(&WaitOptions::at_most(TO_END));
+    waited.map_or_else(|_| state.clone(), |waited| waited.state)
 }
 
 fn grace(argument: Option<&Argument>, signal: Signal) -> Result<Option<Duration>, ToolError> {
@@ -157,7 +192,7 @@ fn failure(error: &str) -> Outcome {
 #[cfg(test)]
 mod tests {
     use insta::assert_snapshot;
-    use toolhost_sdk::processes::Cause;
+    use toolhost_sdk::processes::{Cause, Wake};
     use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses};
 
     use super::*;
@@ -177,7 +212,7 @@ mod tests {
     #[test]
     fn sends_every_signal() {
         let processes = FakeProcesses::new().has(FakeProcess::new("one"), "sleep 100");
-        for (name, expected) in SIGNALS {
+        for (name, _, _, expected) in SIGNALS {
             let reply = signal(&processes, "one", name);
             assert!(
                 reply.contains(&format!(
@@ -191,6 +226,34 @@ mod tests {
             );
         }
         assert_snapshot!(signal(&processes, "one", "kill"), @r#"{"success":true,"message":"signal \"kill\" sent to process one","status":"running"}"#);
+    }
+
+    #[test]
+    fn takes_the_names_of_the_system() {
+        for (name, expected) in [
+            ("SIGTERM", Signal::Terminate),
+            ("term", Signal::Terminate),
+            ("9", Signal::Kill),
+            ("Kill", Signal::Kill),
+            ("SIGINT", Signal::Interrupt),
+            (" SIGUSR1 ", Signal::User1),
+        ] {
+            let processes = FakeProcesses::new().has(FakeProcess::new("one"), "sleep 100");
+            signal(&processes, "one", name);
+            assert_eq!(processes.signals()[0].1, expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn waits_a_moment_for_the_end() {
+        let of = |name: &str| {
+            let process = FakeProcess::new("one")
+                .wakes(Wake::Ended)
+                .is_ended_by("SIGKILL", Cause::Signalled);
+            signal(&FakeProcesses::new().has(process, "sleep 100"), "one", name)
+        };
+        assert_snapshot!(of("kill"), @r#"{"success":true,"message":"signal \"kill\" sent to process one","status":"exited","exit_code":-1,"signal":"SIGKILL"}"#);
+        assert_snapshot!(of("hangup"), @r#"{"success":true,"message":"signal \"hangup\" sent to process one","status":"running"}"#);
     }
 
     #[test]
@@ -209,14 +272,14 @@ mod tests {
     fn checks_its_arguments_in_order() {
         let processes = FakeProcesses::new();
         assert_eq!(signal(&processes, "", "stop"), "process_id is required");
-        for bad in ["", "stop", "KILL", "9"] {
+        for bad in ["", "stop", "SIGSTOP", "99"] {
             let error = signal(&processes, "one", bad);
             assert!(
                 error.starts_with(r#"signal must be "terminate" or "kill""#),
                 "{error}"
             );
             assert!(
-                SIGNALS.iter().all(|(name, _)| error.contains(name)),
+                SIGNALS.iter().all(|(name, ..)| error.contains(name)),
                 "{error}"
             );
         }
@@ -238,7 +301,7 @@ mod tests {
             "sleep 1",
         );
         assert_snapshot!(signal(&processes, "one", "kill"), @r#"{"success":false,"error":"signal process: workspace offline"}"#);
-        assert_snapshot!(signal(&processes, "two", "kill"), @r#"{"success":false,"error":"signal process: process \"two\" not found"}"#);
+        assert_snapshot!(signal(&processes, "two", "kill"), @r#"{"success":false,"error":"signal process: process \"two\" not found; process_list has those of this chat"}"#);
     }
 
     #[test]

@@ -38,6 +38,21 @@ pub(crate) fn found_no_input(output: &str) -> bool {
     is_prompt(output) || asks && line.len() <= MAX || last == PYTHON
 }
 
+/// Returns whether the output says that a program found no terminal, in the words of editors, pagers and monitors.
+pub(crate) fn found_no_terminal(output: &str) -> bool {
+    const TEXTS: [&str; 8] = [
+        "Output is not to a terminal",
+        "Input is not from a terminal",
+        "tandard input is not a t",
+        "stdin is not a t",
+        "not a tty",
+        "failed tty get",
+        "Error opening terminal",
+        "open terminal failed",
+    ];
+    TEXTS.iter().any(|text| output.contains(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,6 +76,21 @@ mod tests {
         ] {
             assert!(!found_no_input(output), "{output}");
         }
+    }
+
+    #[test]
+    fn knows_what_wants_a_terminal() {
+        for output in [
+            "Vim: Warning: Output is not to a terminal\n",
+            "Standard input is not a terminal\n",
+            "top: failed tty get\n",
+            "Error opening terminal: unknown.\n",
+            "open terminal failed: not a terminal\n",
+            "the input device is not a TTY\nstdin is not a tty\n",
+        ] {
+            assert!(found_no_terminal(output), "{output}");
+        }
+        assert!(!found_no_terminal("a terminal is not needed\n"));
     }
 
     #[test]

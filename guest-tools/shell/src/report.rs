@@ -232,7 +232,10 @@ impl Report {
         // Saved output goes with the call where the process does.
         let is_readable = saved && !notes::ends_with_call();
         if saved {
-            notes.add(Rank::Output, notes::omitted(id, truncation.omitted_from));
+            notes.add(
+                Rank::Output,
+                notes::omitted(id, truncation.omitted_from, truncation.omitted_bytes),
+            );
         }
         if is_readable {
             self.background_process_id = Some(id.to_owned());

@@ -25,6 +25,22 @@ const REFUSED: [&str; 6] = [
     "EROFS",
 ];
 
+/// What programs say they failed to do, if that was to write.
+const WRITES: [&str; 12] = [
+    "Read-only file system",
+    "EROFS",
+    "cannot create",
+    "cannot touch",
+    "cannot remove",
+    "cannot move",
+    "cannot make",
+    "could not lock",
+    "could not create",
+    "ould not open lock",
+    "nable to create",
+    "ailed to create",
+];
+
 /// The texts of `ENOENT`. In namespaces, a path that commands may never reach is empty, so its files do not exist.
 const ABSENT: [&str; 2] = ["No such file or directory", "ENOENT"];
 
@@ -91,7 +107,8 @@ impl Rules {
         for line in text.lines() {
             let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
             if has(&REFUSED) {
-                all.extend(paths(line).filter_map(|path| self.of_path(&path, never)));
+                let is_write = has(&WRITES);
+                all.extend(paths(line).filter_map(|path| self.of_path(&path, is_write, never)));
                 all.extend(self.of_relative_path(line));
             } else if has(&ABSENT) {
                 all.extend(paths(line).filter_map(|path| hidden(&path, never)));
@@ -105,7 +122,7 @@ impl Rules {
         all.into_iter().take(MOST).collect()
     }
 
-    fn of_path(&self, path: &Path, never: &Closed) -> Option<String> {
+    fn of_path(&self, path: &Path, is_write: bool, never: &Closed) -> Option<String> {
         let below = |root: &PathBuf| path.starts_with(root);
         let shown = path.display();
         if self.protected.iter().any(below) {
@@ -131,6 +148,9 @@ impl Rules {
             }
             Some(Rights::Read) => Some(format!(
                 "commands may read {shown}, but not write it (write)"
+            )),
+            Some(Rights::List) | None if is_write => Some(format!(
+                "{shown} is outside of what commands may write (write)"
             )),
             Some(Rights::List) | None => Some(format!(
                 "{shown} is outside of what commands may read (read)"
@@ -175,17 +195,19 @@ fn hidden(path: &Path, never: &Closed) -> Option<String> {
 
 /// Returns the absolute paths in a line of text, without `.` and `..`.
 fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
-    let is_before = |byte: u8| byte.is_ascii_whitespace() || b"'\"`(:=[".contains(&byte);
-    let starts = line.match_indices('/').filter(move |(at, _)| {
-        let before = at.checked_sub(1).and_then(|at| line.as_bytes().get(at));
-        before.is_none_or(|byte| is_before(*byte))
-    });
-    starts.filter_map(|(at, _)| {
+    let before = |at: usize| line.get(..at).and_then(|before| before.chars().next_back());
+    let is_before = |char: char| char.is_whitespace() || "'\"`\u{2018}(:=[".contains(char);
+    let starts = line
+        .match_indices('/')
+        .filter(move |(at, _)| before(*at).is_none_or(is_before));
+    starts.filter_map(move |(at, _)| {
         let rest = line.get(at..)?;
-        let before = at.checked_sub(1).and_then(|at| line.as_bytes().get(at));
-        let quote = before.filter(|byte| b"'\"`".contains(byte));
+        let quote = match before(at) {
+            Some('\u{2018}') => Some('\u{2019}'),
+            char => char.filter(|char| "'\"`".contains(*char)),
+        };
         let is_end = |character: char| match quote {
-            Some(quote) => character == char::from(*quote),
+            Some(quote) => character == quote,
             None => character.is_whitespace() || "'\"`),:;]".contains(character),
         };
         let path = rest.split(is_end).next()?;
@@ -262,7 +284,19 @@ mod tests {
             ),
             (
                 "sh: 1: cannot create /usr/../srv/x: Permission denied",
-                Some("/srv/x is outside of what commands may read (read)"),
+                Some("/srv/x is outside of what commands may write (write)"),
+            ),
+            (
+                "mkdir: cannot create directory \u{2018}/srv/a b\u{2019}: Permission denied",
+                Some("/srv/a b is outside of what commands may write (write)"),
+            ),
+            (
+                "error: could not lock config file /srv/.gitconfig: Read-only file system",
+                Some("/srv/.gitconfig is outside of what commands may write (write)"),
+            ),
+            (
+                "touch: cannot touch '/srv/x': Permission denied",
+                Some("/srv/x is outside of what commands may write (write)"),
             ),
             (
                 "sh: 1: cannot create /tmp/.git/hooks/x: Read-only file system",

@@ -44,7 +44,8 @@ fn several_files_are_edited_together() {
         },
         {
           "path": "c",
-          "diff": ""
+          "diff": "",
+          "note": "nothing changed: the new text is the old one"
         }
       ]
     }

@@ -187,7 +187,9 @@ fn is_utf8(start: &[u8]) -> bool {
 }
 
 fn other(scan: &Scan<'_>, media_type: &str) -> Page {
+    const IMAGE: &str = "images cannot be shown here; use execute to get what you need of it, such as its size or its text";
     Page {
+        note: media_type.starts_with("image/").then(|| IMAGE.to_owned()),
         kind: Some(Kind::Binary),
         file_size: Some(scan.file_size()),
         media_type: Some(media_type.to_owned()),

@@ -45,6 +45,14 @@ pub(super) fn read(
     let next = offset + text.lines;
     let at_end = scan.is_at_end();
     let total = total(scan, next, at_end).map_err(refused)?;
+    let line_endings = match text.crlf {
+        0 => None,
+        _ => {
+            let has_open = at_end && !ends_with_line_feed(scan).map_err(refused)?;
+            let is_mixed = text.crlf + u64::from(has_open) < text.lines;
+            Some(if is_mixed { "CRLF and LF" } else { "CRLF" })
+        }
+    };
     let truncated_by = match text.full {
         true => TruncatedBy::Bytes,
         false => TruncatedBy::Lines,
@@ -55,6 +63,7 @@ pub(super) fn read(
         file_size: Some(scan.file_size()),
         total_lines: total,
         lines_read: Some(text.lines),
+        line_endings,
         next_offset: (!at_end).then_some(next),
         truncated_by: (!at_end).then_some(truncated_by),
         version: Some(scan.version().to_owned()),
@@ -117,6 +126,8 @@ struct Text {
     replaced: bool,
     /// How many characters are shown by their numbers.
     escaped: u64,
+    /// How many lines end with a carriage return and a line feed.
+    crlf: u64,
 }
 
 /// What is shown of a line.
@@ -126,6 +137,7 @@ struct Shown {
     replaced: bool,
     /// How many characters are shown by their numbers.
     escaped: u64,
+    is_crlf: bool,
 }
 
 impl Text {
@@ -137,6 +149,7 @@ impl Text {
             full: false,
             replaced: false,
             escaped: 0,
+            crlf: 0,
         }
     }
 
@@ -152,6 +165,7 @@ impl Text {
         self.lines += 1;
         self.replaced |= shown.replaced;
         self.escaped += shown.escaped;
+        self.crlf += u64::from(shown.is_crlf);
         true
     }
 
@@ -177,6 +191,7 @@ fn shown(line: &Line, is_first: bool, encoding: Encoding) -> Shown {
             text: format!("[{} bytes that are not text]", line.length),
             replaced: false,
             escaped: 0,
+            is_crlf: false,
         };
     }
     let is_cut = line.length > MAX_LINE as u64;
@@ -192,16 +207,17 @@ fn shown(line: &Line, is_first: bool, encoding: Encoding) -> Shown {
         _ => &text,
     };
     // A carriage return at the end is a line ending.
-    let (text, ending) = match text.strip_suffix('\r') {
-        Some(text) if !is_cut => (text, "\r"),
-        _ => (text, ""),
+    let (text, is_crlf) = match text.strip_suffix('\r') {
+        Some(text) if !is_cut => (text, true),
+        _ => (text, false),
     };
     let (text, escaped) = hidden::escape(text);
     let cut = if is_cut { CUT } else { "" };
     Shown {
-        text: format!("{text}{ending}{cut}"),
+        text: format!("{text}{cut}"),
         replaced,
         escaped,
+        is_crlf,
     }
 }
 

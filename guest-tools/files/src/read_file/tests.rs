@@ -47,11 +47,26 @@ fn pages_of_lines() {
     let last = page(content, 3, 1);
     assert_eq!((last.next_offset, last.truncated_by), (None, None));
     assert_eq!(last.file_size, Some(17));
-    // A line feed at the end makes no further line, and a carriage return stays.
-    assert_eq!(shown(&page("a\r\nb\n", 1, 0)), ("1\ta\r\n2\tb", 2, 2));
+    // A line feed at the end makes no further line.
+    assert_eq!(shown(&page("a\nb\n", 1, 0)), ("1\ta\n2\tb", 2, 2));
     assert_eq!(shown(&page("\n\n", 1, 0)), ("1\t\n2\t", 2, 2));
     let empty = page("", 1, 0);
     assert_eq!((shown(&empty), empty.file_size), (("", 0, 0), Some(0)));
+}
+
+#[test]
+fn line_endings_are_named() {
+    for (content, expected) in [
+        ("a\nb", None),
+        ("a\r\nb\r\n", Some("CRLF")),
+        ("a\r\nb", Some("CRLF")),
+        ("a\r\nb\n", Some("CRLF and LF")),
+        ("a\nb\r\nc", Some("CRLF and LF")),
+    ] {
+        let page = page(content, 1, 0);
+        assert_eq!(page.line_endings, expected, "{content:?}");
+        assert!(!page.content.unwrap().contains('\r'), "{content:?}");
+    }
 }
 
 #[test]
@@ -167,7 +182,7 @@ fn encodings_are_known() {
         .flat_map(u16::to_be_bytes)
         .collect();
     let first = page(&utf16, 1, 1);
-    assert_eq!(shown(&first), ("1\tone\r", 1, 3));
+    assert_eq!(shown(&first), ("1\tone", 1, 3));
     assert_eq!(
         (first.next_offset, first.file_size),
         (Some(2), Some(utf16.len() as u64))
@@ -233,7 +248,7 @@ fn what_has_no_ink_is_shown_by_its_number() {
     let hidden = page("foo\u{200b}bar\n\u{202e}a\x0c\rb\u{feff}\r\n", 1, 0);
     assert_eq!(
         shown(&hidden).0,
-        "1\tfoo<U+200B>bar\n2\t<U+202E>a<U+000C><U+000D>b<U+FEFF>\r"
+        "1\tfoo<U+200B>bar\n2\t<U+202E>a<U+000C><U+000D>b<U+FEFF>"
     );
     assert_eq!(
         hidden.note.as_deref(),
@@ -269,11 +284,17 @@ fn directories_are_listed() {
 fn what_is_wrong_is_said() {
     let files = FakeFiles::new()
         .with("f", "x")
+        .with("d/main.rs", "")
+        .with("d/other.rs", "")
         .fails("locked", Error::Denied("permission denied".into()))
         .fails("pipe", Error::NotAFile);
     for (json, text) in [
         ("{}", "path is required"),
         (r#"{"path": "x"}"#, "file does not exist: x"),
+        (
+            r#"{"path": "d/main.r"}"#,
+            "file does not exist: d/main.r; did you mean d/main.rs?",
+        ),
         (
             r#"{"path": "f "}"#,
             "file does not exist: f  (with the blanks around it; for \"f\" leave them out)",
@@ -299,7 +320,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             r#"{"path": "../secret"}"#,
-            "../secret is outside of the workspace; use paths in /workspace",
+            "../secret is outside of the workspace; use paths in /workspace, and execute for other files",
         ),
     ] {
         assert_eq!(refused(&files, json), text);
@@ -312,7 +333,7 @@ fn what_is_wrong_is_said() {
 fn the_schema() {
     let schema = Schema::of_arguments::<Arguments>();
     insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."},"encoding":{"type":"string","description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have."}},"required":["path"]}"#);
-    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab; for a script, the text as it is."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
+    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab; for a script, the text as it is."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"line_endings":{"type":"string","description":"The line endings of the page, if they are not LF. The lines are shown without them."},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
 }
 
 proptest! {

@@ -58,7 +58,7 @@ fn a_stale_write_is_refused() {
     let second = write(&files, &json).unwrap().version;
     assert_eq!(
         write(&files, &json),
-        report("file changed since it was read: a")
+        report("file changed since it was read: a; read it again")
     );
     assert_eq!(files.text("a").unwrap(), "two");
     assert_ne!(version, second);
@@ -78,7 +78,7 @@ fn what_is_wrong_is_said() {
     ));
     assert_eq!(write(&files, r#"{"path": "x"}"#), missing);
     for (path, text) in [
-        ("directory", "not a file: directory"),
+        ("directory", "not a file: directory (it is a directory)"),
         ("directory/file/x", "not a directory: directory/file/x"),
         ("locked", "permission denied: locked"),
         ("full", "no space left on device: full"),

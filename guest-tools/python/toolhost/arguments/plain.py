@@ -10,6 +10,7 @@ Nothing is guessed. A value changes only where it cannot mean anything else, bec
 | `"30"` | a number, and no text | `30` |
 | `"true"`, `"False"` | a boolean, and no text | `true`, `false` |
 | `"[…]"`, `"{…}"` | an array or an object, and no text | the JSON in the text |
+| `{…}`, as a text too | an array of objects, and no object | the array with it |
 """
 
 import json
@@ -71,6 +72,12 @@ class Node:
     def allows_number(self) -> bool:
         return self.allows("integer") or self.allows("number")
 
+    def is_list_of_objects(self) -> bool:
+        """Returns whether arrays of objects fit, and no object alone."""
+        items = self.of(self.schema.get("items", True))
+        is_list = self.allows("array") and not self.allows("object")
+        return is_list and items.allows("object") and not items.allows("array")
+
     def allows_empty(self) -> bool:
         """Returns whether a text without characters fits."""
         values, alternatives = self.values(), self.each("anyOf", "oneOf")
@@ -89,6 +96,8 @@ class Node:
         """Returns a value made plain."""
         if isinstance(value, str) and not self.allows("string"):
             value = self.read(value)
+        if isinstance(value, dict) and self.is_list_of_objects():
+            value = [value]
         if isinstance(value, float):
             value = whole(value)
         elif isinstance(value, list):
@@ -112,7 +121,10 @@ class Node:
         except (ValueError, RecursionError):
             return text
         fits = {"integer": self.allows_number, "number": self.allows_number}
-        fits |= {kind: lambda kind=kind: self.allows(kind) for kind in ("array", "object")}
+        fits |= {
+            "array": lambda: self.allows("array"),
+            "object": lambda: self.allows("object") or self.is_list_of_objects(),
+        }
         return value if kind_of(value) in fits and fits[kind_of(value)]() else text
 
     def fields(self, fields: dict) -> dict:

@@ -2,7 +2,13 @@
 
 /// Returns the Jaro-Winkler similarity of two names: 1.0 for equal ones, and 0.0 for names without a common byte. The packages for
 /// Python and JavaScript compute the same. A crate for it would add more than a kilobyte to every plugin.
-pub(super) fn jaro_winkler(one: &str, other: &str) -> f64 {
+///
+/// ```
+/// assert!(toolhost_sdk::likeness("main.rs", "mian.rs") > 0.9);
+/// assert_eq!(toolhost_sdk::likeness("a", "b"), 0.0);
+/// ```
+#[must_use]
+pub fn jaro_winkler(one: &str, other: &str) -> f64 {
     let likeness = jaro(one.as_bytes(), other.as_bytes());
     if likeness <= 0.7 {
         return likeness;

@@ -10,6 +10,7 @@
 //! | `"30"` | a number, and no text | `30` |
 //! | `"true"`, `"False"` | a boolean, and no text | `true`, `false` |
 //! | `"[…]"`, `"{…}"` | an array or an object, and no text | the JSON in the text |
+//! | `{…}`, as a text too | an array of objects, and no object | the array with it |
 
 use serde_json::{Map, Number, Value};
 
@@ -92,6 +93,14 @@ impl<'a> Node<'a> {
             && self.each("allOf").all(Self::allows_empty)
     }
 
+    /// Returns whether arrays of objects fit, and no object alone.
+    fn is_list_of_objects(self) -> bool {
+        let items = self.keyword("items");
+        self.allows("array")
+            && !self.allows("object")
+            && items.is_some_and(|items| items.allows("object") && !items.allows("array"))
+    }
+
     /// Returns the values that fit, if the schema lists them.
     fn values(self) -> Option<impl Iterator<Item = &'a Value>> {
         let listed = self.schema.get("enum").and_then(Value::as_array);
@@ -108,6 +117,10 @@ impl<'a> Node<'a> {
     fn plain(self, value: Value) -> Value {
         let value = match value {
             Value::String(text) if !self.allows("string") => self.read(text),
+            value => value,
+        };
+        let value = match value {
+            Value::Object(_) if self.is_list_of_objects() => Value::Array(vec![value]),
             value => value,
         };
         let value = match value {
@@ -142,7 +155,7 @@ impl<'a> Node<'a> {
         let fits = |value: &Value| match value {
             Value::Number(_) => self.allows_number(),
             Value::Array(_) => self.allows("array"),
-            Value::Object(_) => self.allows("object"),
+            Value::Object(_) => self.allows("object") || self.is_list_of_objects(),
             _ => false,
         };
         read.filter(fits).unwrap_or(Value::String(text))

@@ -198,9 +198,14 @@ impl FakeProcess {
             _ if options.output && self.total() > options.since => Ok(Wake::Output),
             _ => Ok(Wake::TimedOut),
         };
-        let (state, total) = (self.state(), self.total());
+        let before = (self.state(), self.total());
         self.advance();
         let wake = wake?;
+        // Who is woken by the end sees it.
+        let (state, total) = match wake {
+            Wake::Ended => (self.state(), self.total()),
+            _ => before,
+        };
         let match_end = (wake == Wake::Matched).then_some(total);
         Ok(Waited {
             wake,

@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
+use toolhost_sdk::context;
 use toolhost_sdk::processes::{Cause, Error, Process, Processes, State, WaitOptions, Waited, Wake};
 
 use toolhost_view::CAP;
 
 use crate::background::{self, Ampersand};
 use crate::bash;
+use crate::environment;
+use crate::git;
 use crate::kill;
 use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
@@ -46,8 +49,18 @@ pub(crate) fn report(
     if report.timed_out && prompt::is_prompt(&report.output) {
         notes.add(Rank::Cause, notes::PROMPT);
     }
-    if report.has_failed() && prompt::found_no_input(&report.output) {
+    let has_asked = match report.success {
+        true => prompt::is_prompt(&report.output),
+        false => report.has_failed() && prompt::found_no_input(&report.output),
+    };
+    if has_asked {
         notes.add(Rank::Cause, notes::NO_INPUT);
+    }
+    if !report.success && prompt::found_no_terminal(&report.output) {
+        notes.add(Rank::Cause, notes::TERMINAL);
+    }
+    if let Some(advice) = git::advice(&report.output).filter(|_| report.has_failed()) {
+        notes.add(Rank::Cause, advice);
     }
     if bash::is_missed(command, &report.output) {
         notes.add(Rank::Cause, notes::BASH);
@@ -67,7 +80,11 @@ pub(crate) fn report(
     {
         notes.add(Rank::Advice, notes::AMPERSAND);
     }
-    if report.binary.is_none() && file_dump::is_file_dump(command) {
+    if report.success && environment::is_all(command) {
+        notes.add(Rank::Advice, notes::NEW_SHELL);
+    }
+    let root = context::workspace_root();
+    if report.success && report.binary.is_none() && file_dump::is_file_dump(command, &root) {
         notes.add(Rank::Advice, notes::FILE_DUMP);
     }
     report.note = notes.join();

@@ -215,7 +215,7 @@ fn reports_failures() {
     {"success":false,
     "exit_code":-1,
     "wall_duration_ms":0,
-    "error":"get process output: process \"other\" not found"}
+    "error":"get process output: process \"other\" not found; process_list has those of this chat"}
     "#);
     let first = FakeProcess::new("p")
         .fails_to_wait(Error::Unavailable("agent disconnected".into()))
@@ -377,7 +377,7 @@ fn a_nul_hides_nothing() {
     "output":"./a<U+0000>./b<U+0000>",
     "exit_code":0,
     "wall_duration_ms":0,
-    "note":"2 characters without ink are shown by number, such as <U+200B>; edit_files takes that for the character.",
+    "note":"2 characters without ink are shown by number, such as <U+200B>.",
     "command":"npm run dev",
     "running":false,
     "status":"exited",

@@ -46,6 +46,7 @@ use toolhost_state::unix_time;
 use turn::Turn;
 
 pub use live::LiveCall;
+pub use past::HOST_STOPPED;
 pub use recovery::Interrupted;
 pub use shared::{Admitted, Listener, Permission};
 

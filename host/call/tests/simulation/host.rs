@@ -8,7 +8,9 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
-use toolhost_call::call::{Admitted, Durability, Interrupted, Ledger, Limits, Outcome, Refused};
+use toolhost_call::call::{
+    Admitted, Durability, HOST_STOPPED, Interrupted, Ledger, Limits, Outcome, Refused,
+};
 use toolhost_call::tool::{Content, ErrorKind, Reply, ToolError};
 use toolhost_store::{News, Store};
 
@@ -74,9 +76,7 @@ impl Host {
     /// Gives interrupted calls their outcome, as `host/core/src/host/interrupted.rs` does.
     async fn settle(&self, world: &World, interrupted: Vec<Interrupted>) {
         for call in interrupted {
-            let text =
-                "outcome unknown: the host stopped while this call ran; it was not run again";
-            let error = ToolError::new(ErrorKind::UnknownOutcome, text.to_owned());
+            let error = ToolError::new(ErrorKind::UnknownOutcome, HOST_STOPPED.to_owned());
             let outcome = Outcome::new(call.call.clone(), call.tool.as_str(), Err(error));
             world.tally.settled();
             self.ledger.settle(&call, outcome).await;

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use futures_util::stream::{self, StreamExt as _};
 use tokio::time::timeout;
 
-use toolhost_call::call::{Interrupted, Ledger, Outcome};
+use toolhost_call::call::{HOST_STOPPED, Interrupted, Ledger, Outcome};
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::Workspace;
@@ -31,8 +31,6 @@ const OF_AGENT: Duration = Duration::from_secs(5);
 /// The longest wait for the end of the processes of a cancelled call: its agent, and the grace after SIGTERM.
 const OF_END: Duration = Duration::from_secs(12);
 
-const UNKNOWN: &str = "outcome unknown: the host stopped while this call ran; it was not run again";
-
 /// Gives every interrupted call its reply: its outcome is unknown. The reply lists the processes of the call and the end of
 /// their output.
 pub(super) async fn settle(
@@ -49,7 +47,7 @@ pub(super) async fn settle(
                 true => ": cancel it again to end them",
                 false => "",
             };
-            let text = format!("{UNKNOWN}. Its agent does not answer, so it is not known whether its commands still run{again}");
+            let text = format!("{HOST_STOPPED}. Its agent does not answer, so it is not known whether its commands still run{again}");
             (text, Vec::new())
         };
         let ended = match call.cancelled {
@@ -122,7 +120,7 @@ pub(super) async fn end_rest(
 
 /// Returns the text of the reply, and the processes of the call.
 async fn look(call: &Interrupted, workspace: &dyn Workspace) -> (String, Vec<Info>) {
-    let mut text = String::from(UNKNOWN);
+    let mut text = String::from(HOST_STOPPED);
     let listed = workspace.list(Some(&call.chat), false, PROCESSES).await;
     let (mut infos, _) = listed.unwrap_or_else(|error| {
         tracing::warn!(chat = %call.chat, call = %call.call, %error, "the processes of an interrupted call are not known");

@@ -27,7 +27,7 @@ use toolhost_http::access::Principal;
 
 /// The instructions about the tools that every client gets.
 const INSTRUCTIONS: &str = "Commands and files of these tools are in one workspace. \
-                            The whole output of a command is the resource toolhost://processes/{id}/output.";
+                            The whole output of a command is the resource toolhost://processes/{id}/output, a page at a time (?since=).";
 
 /// The supported methods. A request for one of them with wrong parameters is not a request for an unknown method.
 const METHODS: [&str; 10] = [

@@ -14,7 +14,7 @@ const CUT: usize = 160;
 const LINES: usize = 100_000;
 
 /// How much alike lines have to be to be worth showing, in percent.
-const ALIKE: u32 = 65;
+const ALIKE: u32 = 55;
 
 /// The pairs of neighbouring bytes that a line has, as a set that may take some for others.
 #[derive(Clone, Copy)]

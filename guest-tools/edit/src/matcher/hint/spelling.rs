@@ -31,7 +31,9 @@ impl<'a> Spelling<'a> {
         let code = difference
             .checked_div(more)
             .filter(|code| code * more == difference)?;
-        let char = char::from_u32(u32::try_from(code).ok()?)?;
+        // Of letters and blanks, one is most often another word, which the nearest line shows better.
+        let char = char::from_u32(u32::try_from(code).ok()?)
+            .filter(|char| !char.is_alphanumeric() && !char.is_whitespace())?;
         *effort = effort.saturating_sub(self.line.len() + other.line.len());
         let count = |line: &str| line.chars().filter(|other| *other == char).count();
         let (here, there) = (count(self.line), count(other.line));

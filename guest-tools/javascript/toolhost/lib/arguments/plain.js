@@ -10,6 +10,7 @@
 // | `"30"` | a number, and no text | `30` |
 // | `"true"`, `"False"` | a boolean, and no text | `true`, `false` |
 // | `"[…]"`, `"{…}"` | an array or an object, and no text | the JSON in the text |
+// | `{…}`, as a text too | an array of objects, and no object | the array with it |
 
 /** A schema, within the one that has the definitions. */
 export class Node {
@@ -67,6 +68,13 @@ export class Node {
     return this.allows("integer") || this.allows("number");
   }
 
+  /** Returns whether arrays of objects fit, and no object alone. */
+  isListOfObjects() {
+    const items = this.of(this.schema.items ?? true);
+    const isList = this.allows("array") && !this.allows("object");
+    return isList && items.allows("object") && !items.allows("array");
+  }
+
   /** Returns whether a text without characters fits. */
   allowsEmpty() {
     const values = this.values();
@@ -87,6 +95,7 @@ export class Node {
   /** Returns a value made plain. */
   plain(value) {
     if (typeof value === "string" && !this.allows("string")) value = this.read(value);
+    if (kindOf(value) === "object" && this.isListOfObjects()) value = [value];
     if (Array.isArray(value)) {
       const items = this.of(this.schema.items ?? true);
       value = value.map((item) => items.plain(item));
@@ -111,7 +120,8 @@ export class Node {
     }
     const kind = kindOf(value);
     if (kind === "integer" || kind === "number") return this.allowsNumber() ? value : text;
-    return (kind === "array" || kind === "object") && this.allows(kind) ? value : text;
+    const fits = this.allows(kind) || (kind === "object" && this.isListOfObjects());
+    return (kind === "array" || kind === "object") && fits ? value : text;
   }
 
   fields(fields) {

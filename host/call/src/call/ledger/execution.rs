@@ -18,8 +18,12 @@ use super::shared::{Admitted, Shared};
 use super::turn::Turn;
 use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
-use crate::tool::{ErrorKind, ToolError};
+use crate::tool::{Content, ErrorKind, ToolError};
 use toolhost_state::error_chain::panic_text;
+
+/// What a model reads of a call that the end of the host has cancelled.
+const SHUT_DOWN: &str = "The server was shut down while this call ran; nobody asked for its end. Look at what it has done, and run it again if \
+    you need its result.";
 
 /// A call that runs. If it is dropped before its end, as a task is with its runtime, its record must not claim for ever that
 /// the call runs. A call that had begun then has an unknown outcome; any other is forgotten.
@@ -93,7 +97,7 @@ impl Execution {
             self.failed(ErrorKind::Broken, text)
         };
         let outcome = match outcome.unwrap_or_else(|panic| Ok(failed(panic))) {
-            Ok(outcome) => Arc::new(outcome),
+            Ok(outcome) => Arc::new(self.explained(outcome)),
             Err(refused) => return self.turn_away(refused, admitted.read_only).await,
         };
         // The store comes before the callers: after a crash, a caller that got the outcome must not hear that it is unknown.
@@ -122,6 +126,27 @@ impl Execution {
         }
         let told = told.ok_or(Refused::Closed);
         self.teller.send_replace(Some(told));
+    }
+
+    /// Adds to the outcome of a call that the end of the host has cancelled that nobody wanted it to end.
+    fn explained(&self, mut outcome: Outcome) -> Outcome {
+        let is_wanted = || {
+            let calls = self.shared.calls.lock();
+            calls
+                .running
+                .get(&self.key())
+                .is_some_and(|running| running.tombstone)
+        };
+        if !outcome.cancelled || !self.shared.stopping.is_cancelled() || is_wanted() {
+            return outcome;
+        }
+        match &mut outcome.result {
+            Ok(reply) => reply.content.push(Content::Text {
+                text: SHUT_DOWN.to_owned(),
+            }),
+            Err(error) => error.message = format!("{}. {SHUT_DOWN}", error.message),
+        }
+        outcome
     }
 
     /// Forgets that the call began, because it had no effect, and sends its callers the reason.

@@ -36,6 +36,10 @@ pub(super) enum Past {
     },
 }
 
+/// What a model reads of a call that ran when its host stopped.
+pub const HOST_STOPPED: &str = "outcome unknown: the host stopped while this call ran; it was not run again. Look at what it has done before \
+    you run it again";
+
 /// Returns the outcome of a call of which the store cannot say whether it ran.
 pub(super) fn lost(id: &CallId, tool: &str) -> Outcome {
     let text = "outcome unknown: the record of this call is damaged or could not be stored, so it cannot be said whether it ran; it was not \
@@ -96,10 +100,10 @@ impl Past {
                     outcome: match &call.outcome {
                         Some(outcome) => read(outcome),
                         // A host that was killed while it started gave the call no outcome.
-                        None if call.state == CallState::Unknown => call.call.as_ref().map(|id| {
-                            const TEXT: &str = "outcome unknown: the host stopped while this call ran; it was not run again";
-                            Arc::new(unknown(id, &call.tool, TEXT))
-                        }),
+                        None if call.state == CallState::Unknown => call
+                            .call
+                            .as_ref()
+                            .map(|id| Arc::new(unknown(id, &call.tool, HOST_STOPPED))),
                         None => None,
                     },
                 }

@@ -1,5 +1,7 @@
 //! Cancelling calls before, while and after they run.
 
+use toolhost_store::{Sqlite, Store};
+
 use super::*;
 use crate::call::State;
 
@@ -14,6 +16,35 @@ fn patient(
             ..outcome("as far as it came")
         }
     })
+}
+
+/// Nobody asked for the end of what a shutdown cancels, and the model must not take it for a wish of the user.
+#[tokio::test]
+async fn a_call_that_a_shutdown_cancels_says_so() {
+    for is_wanted in [false, true] {
+        let stopping = CancellationToken::new();
+        let store = Arc::new(Sqlite::in_memory().unwrap());
+        let kept = (store as Arc<dyn Store>, Durability::Host);
+        let opened = Ledger::open(Limits::default(), kept, None, stopping.clone());
+        let (ledger, _) = opened.await.unwrap();
+        let request = Arc::new(request("a", "1", "{}"));
+        let mut call = Box::pin(ledger.run_once(&request, patient));
+        assert!(futures_util::poll!(call.as_mut()).is_pending());
+        let end = async {
+            if is_wanted {
+                _ = ledger.cancel(&request.chat, &request.id, &anyone()).await;
+            }
+            stopping.cancel();
+        };
+        let (outcome, ()) = tokio::join!(call, end);
+        let text = serde_json::to_string(&*outcome.unwrap()).unwrap();
+        assert_eq!(
+            text.contains("The server was shut down"),
+            !is_wanted,
+            "{text}"
+        );
+        assert!(text.contains("as far as it came"), "{text}");
+    }
 }
 
 #[tokio::test]
