@@ -396,7 +396,7 @@ async fn three_mebibytes_are_enough_to_render() {
         "head -c 3000000 /dev/zero",
     ] {
         let reply = setup.execute(command).await;
-        assert_eq!(reply["status"], "exited", "{command}: {reply}");
+        assert_eq!(reply["exit_code"], 0, "{command}: {reply}");
         let again = json!({ "process_id": reply["background_process_id"], "since": 0, "max_bytes": 131_072 });
         if reply["background_process_id"].is_string() {
             let page = setup.call("process_output", again).await;

@@ -149,9 +149,11 @@ async fn a_closed_terminal_ends_a_server_that_was_not_started_with_nohup() {
         let words = [program.get_program()]
             .into_iter()
             .chain(program.get_args());
-        let words: Vec<_> = words.map(|word| word.to_str().unwrap()).collect();
+        let words: Vec<_> = words
+            .map(|word| format!("'{}'", word.to_str().unwrap()))
+            .collect();
         let line = format!(
-            "exec {prefix}{} serve --listen 127.0.0.1:0 2>{}",
+            "exec {prefix}{} serve --listen 127.0.0.1:0 2>'{}'",
             words.join(" "),
             log.display()
         );

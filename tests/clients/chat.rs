@@ -136,7 +136,7 @@ async fn answers_mistakes(example: Example, providers: &[&str]) {
         let [broken, none, two, list, large] = lines[..] else {
             panic!("{provider}: {lines:#?}");
         };
-        assert!(broken.contains("no JSON"), "{provider}: {broken}");
+        assert!(broken.contains("not valid JSON"), "{provider}: {broken}");
         assert!(none.contains("processes"), "{provider}: {none}");
         assert_eq!(two, "two", "{provider}");
         assert!(list.contains("object"), "{provider}: {list}");

@@ -12,7 +12,7 @@ async fn the_rows_of_the_reference() {
     assert_eq!(
         missing,
         format!(
-            "/nowhere is outside of the workspace; use paths in {}",
+            "/nowhere is outside of the workspace; use paths in {}, and execute for other files",
             root.display()
         )
     );
@@ -123,7 +123,7 @@ async fn characters_without_ink_can_be_edited() {
     assert_eq!(shown["output"], "foo<U+200B>bar\n");
     assert_eq!(
         shown["note"],
-        "1 character without ink is shown by number, such as <U+200B>; edit_files takes that for the character."
+        "1 character without ink is shown by number, such as <U+200B>."
     );
     let page = setup.read("z").await.unwrap();
     assert_eq!(page["content"], "1\tfoo<U+200B>bar");

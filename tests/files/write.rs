@@ -16,7 +16,10 @@ async fn the_rows_of_the_reference() {
     assert_eq!(written["ok"], true);
     assert_eq!(written["path"], json!(setup.root().join("a/b/c")));
     assert_eq!(setup.content("a/b/c"), b"content");
-    assert_eq!(setup.write("a", "x").await.unwrap_err(), "not a file: a");
+    assert_eq!(
+        setup.write("a", "x").await.unwrap_err(),
+        "not a file: a (it is a directory)"
+    );
     let below = setup.write("a/b/c/d", "x").await.unwrap_err();
     assert_eq!(below, "not a directory: a/b/c/d");
     // Preserves permissions.
@@ -47,12 +50,12 @@ async fn a_stale_write_is_refused() {
     };
     let written = write("two\n", &page["version"]).await.unwrap();
     let stale = write("three\n", &page["version"]).await.unwrap_err();
-    assert_eq!(stale, "file changed since it was read: file");
+    assert_eq!(stale, "file changed since it was read: file; read it again");
     assert_eq!(setup.content("file"), b"two\n");
     // A command changes it: same size, and perhaps the same time.
     setup.execute("printf 'owt\\n' > file").await;
     let stale = write("three\n", &written["version"]).await.unwrap_err();
-    assert_eq!(stale, "file changed since it was read: file");
+    assert_eq!(stale, "file changed since it was read: file; read it again");
     setup.execute("printf 'two\\n' > file").await;
     write("three\n", &written["version"]).await.unwrap();
     setup.host.shutdown().await;

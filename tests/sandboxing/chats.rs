@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use reqwest::Method;
 use toolhost_needs::needs;
 
-use super::site::{Ground, OFF, PLAIN, SECRET, Site, tracing_is_open};
+use super::site::{Ground, OFF, PLAIN, SECRET, Site, escaped, tracing_is_open};
 use crate::harness::{is_alive, until};
 
 /// A command with a secret in its environment and an open file.
@@ -102,7 +102,7 @@ async fn each_chat_has_temporary_files_of_its_own() {
     let read = site.run_in("other", "cat $TMPDIR/secret").await;
     assert_eq!(read.output.trim(), SECRET);
     assert_ne!(temporary(&site, "a").await, directory);
-    let other = directory.to_str().unwrap();
+    let other = &escaped(directory.to_str().unwrap());
     for way in [
         "cat @OTHER/secret",
         "ls @OTHER",

@@ -106,7 +106,7 @@ async fn links_of_a_command_open_no_closed_path() {
     let site = at_home(&[], "");
     let home = site.path("home").display().to_string();
     let script = format!(
-        "ln -s .ssh one; ln -s {home}/.netrc two; mkdir sub; ln -s ../.config/gh sub/three; ln -s /proc/self/root four"
+        "ln -s .ssh one; ln -s '{home}/.netrc' two; mkdir sub; ln -s ../.config/gh sub/three; ln -s /proc/self/root four"
     );
     site.works(&script).await;
     for path in ["one/id", "one/new", "two", "sub/three/hosts.yml"] {

@@ -244,7 +244,7 @@ fn a_call_without_a_server_is_confined() {
         command.output().unwrap().status.code()
     };
     let secret = ground.path("outside/secret");
-    let read = format!("cat {}", secret.display());
+    let read = format!("cat '{}'", secret.display());
     assert_eq!(call(OFF, &read), Some(0));
     assert_eq!(call(PLAIN, &read), Some(1));
     assert_eq!(call(PLAIN, "cat file; echo x > new"), Some(0));
@@ -284,7 +284,7 @@ async fn a_denial_to_a_command_of_the_agent_api_is_in_the_audit_trail() {
     let mut command = ground.command("agent", &[]);
     command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
     let site = ground.serve_command(command);
-    let command = site.text("cat @HOME/.ssh/id");
+    let command = site.script("cat @HOME/.ssh/id");
     let request = site.request(reqwest::Method::POST, "/api/v0/processes/start");
     let request = request.json(&json!({ "command": command }));
     assert_eq!(request.send().await.unwrap().status(), 200);
@@ -302,7 +302,7 @@ async fn a_denial_to_a_command_of_the_agent_api_is_in_the_audit_trail() {
 #[tokio::test]
 async fn a_denial_is_explained_to_the_model_and_in_the_audit_trail() {
     let site = Site::new(&[]);
-    let script = site.text("cat @HOME/.ssh/id");
+    let script = site.script("cat @HOME/.ssh/id");
     let (status, body) = site.put("a", "execute", json!({ "command": script })).await;
     assert_eq!(status, 200, "{body}");
     let told = site.text("commands may never reach @HOME/.ssh/id (never)");

@@ -104,7 +104,7 @@ async fn a_kept_command_needs_a_token_at_the_private_socket() {
     for flags in [OFF, PLAIN] {
         let flags = [flags, &["--keep"]].concat();
         let mut site = Site::new(&flags);
-        let arguments = json!({ "command": site.text(ask), "run_in_background": true });
+        let arguments = json!({ "command": site.script(ask), "run_in_background": true });
         let (status, body) = site.put("a", "execute", arguments).await;
         assert_eq!(status, 200, "{body}");
         let answers = async |path: &std::path::Path, what: &str| {

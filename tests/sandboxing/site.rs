@@ -171,12 +171,45 @@ impl Ground {
 
     /// Replaces the names of places in a text, such as `@STATE`.
     pub(super) fn text(&self, text: &str) -> String {
+        self.replaced(text, str::to_owned)
+    }
+
+    /// Replaces the names of places in a text by what this makes of their paths.
+    fn replaced(&self, text: &str, written: impl Fn(&str) -> String) -> String {
         let places = ["work", "state", "home", "data", "outside"];
         places.iter().fold(text.to_owned(), |text, name| {
             let path = self.path(name);
             let name = format!("@{}", name.to_ascii_uppercase());
-            text.replace(&name, path.to_str().unwrap())
+            text.replace(&name, &written(path.to_str().unwrap()))
         })
+    }
+
+    /// Replaces the names of places in a script. Where it has no quotes around a place, blanks in the path are escaped.
+    fn script(&self, script: &str) -> String {
+        let mut quote = None;
+        let mut parts = vec![String::new()];
+        for char in script.chars() {
+            match (quote, char) {
+                (None, '\'' | '"') => {
+                    quote = Some(char);
+                    parts.push(String::new());
+                }
+                (Some(open), _) if open == char => {
+                    quote = None;
+                    parts.push(String::new());
+                }
+                _ => {}
+            }
+            parts.last_mut().unwrap().push(char);
+        }
+        let parts = parts
+            .iter()
+            .enumerate()
+            .map(|(index, part)| match index % 2 {
+                0 => self.replaced(part, escaped),
+                _ => self.text(part),
+            });
+        parts.collect()
     }
 }
 
@@ -230,9 +263,15 @@ impl Site {
         *children.iter().find(is_spawner).expect("it has a spawner")
     }
 
-    /// Replaces the names of places and processes in a script: `@STATE`, `@HOST`, `@SPAWNER` and so on.
-    pub(super) fn text(&self, script: &str) -> String {
-        let mut text = self.ground.text(script);
+    /// Replaces the names of places in a text.
+    pub(super) fn text(&self, text: &str) -> String {
+        self.ground.text(text)
+    }
+
+    /// Replaces the names of places and processes in a script: `@STATE`, `@HOST`, `@SPAWNER` and so on. Blanks in the value of a variable
+    /// separate no words.
+    pub(super) fn script(&self, script: &str) -> String {
+        let mut text = format!("IFS='\n'; {}", self.ground.script(script));
         if text.contains("@SPAWNER") {
             text = text.replace("@SPAWNER", &self.spawner().to_string());
         }
@@ -256,7 +295,7 @@ impl Site {
 
     /// Runs a script in the chat `chat`.
     pub(super) async fn run_in(&self, chat: &str, script: &str) -> Reply {
-        let command = format!("exec 2>&1; {}", self.text(script));
+        let command = format!("exec 2>&1; {}", self.script(script));
         let arguments = json!({ "command": command, "timeout": "5m" });
         let (_, body) = self.put(chat, "execute", arguments).await;
         let reply = &body["structured"];
@@ -275,7 +314,7 @@ impl Site {
     /// Starts a script in the background, and returns the number of its shell.
     pub(super) async fn start_in(&self, chat: &str, script: &str) -> u32 {
         let name = format!("pid-{}", CallId::random());
-        let command = format!("exec 2>&1; echo $$ > {name}; {}", self.text(script));
+        let command = format!("exec 2>&1; echo $$ > {name}; {}", self.script(script));
         let arguments = json!({ "command": command, "run_in_background": true });
         let (status, body) = self.put(chat, "execute", arguments).await;
         assert_eq!(status, 200, "{body}");
@@ -321,6 +360,11 @@ impl Site {
         self.serving.signal(signal);
         self.ground
     }
+}
+
+/// Returns a path for a place of a script without quotes.
+pub(super) fn escaped(path: &str) -> String {
+    path.replace(' ', "\\ ")
 }
 
 /// Runs scripts with the sandbox off, where each must succeed; without namespaces, where each must fail with its error; and in the

@@ -202,8 +202,8 @@ while True:
 const HOOK: &str = r#"#!/bin/sh
 read -r question
 case $question in *forbidden*) ;; *) exit 0;; esac
-echo $$ > DIRECTORY/pid
-read x < DIRECTORY/go
+echo $$ > 'DIRECTORY/pid'
+read x < 'DIRECTORY/go'
 exit 1
 "#;
 
