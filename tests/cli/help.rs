@@ -100,7 +100,8 @@ fn names_that_people_guess_lead_somewhere() {
         ("exec", "toolhost call"),
         ("run", "toolhost call"),
         ("login", "toolhost console"),
-        ("init", "toolhost token"),
+        ("init", "toolhost config example"),
+        ("health", "/readyz"),
         ("start", "toolhost serve"),
         ("list", "toolhost calls"),
     ] {

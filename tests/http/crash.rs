@@ -61,6 +61,10 @@ async fn an_interrupted_call_says_what_its_process_wrote() {
     assert_eq!(outcome["state"], "unknown", "{outcome}");
     let text = outcome["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("as far as it came\n"), "{text}");
+    assert!(
+        text.contains("Look at what it has done before you run it again"),
+        "{text}"
+    );
     let [process] = outcome["processes"].as_array().unwrap().as_slice() else {
         panic!("{outcome}");
     };

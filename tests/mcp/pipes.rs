@@ -17,6 +17,7 @@ async fn from_the_handshake_to_the_end() {
     assert_eq!(result["capabilities"]["tools"]["listChanged"], true);
     let instructions = result["instructions"].as_str().unwrap();
     assert!(instructions.contains("process_output"), "{instructions}");
+    assert!(instructions.contains("a page at a time"), "{instructions}");
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
     client.send(&note).await;
     assert_eq!(client.request("ping", json!({})).await["result"], json!({}));

@@ -114,7 +114,7 @@ const READING: [(&str, Gives); 12] = [
     ),
 ];
 
-const RUNNING: [(&str, Gives); 10] = [
+const RUNNING: [(&str, Gives); 11] = [
     (
         "const { output } = await tools.execute({ command: 'seq 3' });
          return output.trim().split('\\n').length",
@@ -184,6 +184,10 @@ const RUNNING: [(&str, Gives); 10] = [
          }
          main();",
         Printed("from main\n"),
+    ),
+    (
+        "console.dir({ a: 1 }); console.time('t'); console.timeEnd('none');",
+        Printed("{ a: 1 }\nWarning: No such label 'none' for console.timeEnd()\n"),
     ),
 ];
 

@@ -20,6 +20,9 @@ pub(crate) fn advice(output: &str) -> Option<&'static str> {
     if says(&["Please tell me who you are", "identity unknown"]) {
         return Some(notes::IDENTITY);
     }
+    if says(&["could not lock config file"]) && says(&[".gitconfig", "git/config"]) {
+        return Some(notes::OWN_CONFIGURATION);
+    }
     let has_no_text = says(&[
         "due to empty commit message",
         "Terminal is dumb, but EDITOR unset",

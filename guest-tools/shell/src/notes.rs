@@ -156,6 +156,9 @@ pub(crate) const TERMINAL: &str = "The program wants a terminal, and commands ha
 pub(crate) const IDENTITY: &str = "Git does not know who commits. Say it in this repository: git config user.name \"…\" && git config \
     user.email \"…\". Without --global: commands cannot write the home.";
 
+/// Git cannot write the configuration of its user.
+pub(crate) const OWN_CONFIGURATION: &str = "Without --global, git config writes the configuration of the repository, which commands can write.";
+
 /// Git has opened an editor, which wrote nothing.
 pub(crate) const EDITOR: &str = "There is no editor: give git the text with -m.";
 

@@ -29,6 +29,13 @@ pub(crate) fn is_prompt(output: &str) -> bool {
         && !trimmed.starts_with('[')
 }
 
+/// Returns whether one of the last lines of the output of a command that went well looks like a question, with a blank for the answer.
+pub(crate) fn has_asked(output: &str) -> bool {
+    const LOOKED_AT: usize = 5;
+    let mut lines = output.rsplit('\n').take(LOOKED_AT);
+    is_prompt(output) || lines.any(|line| line.ends_with(' ') && is_prompt(line))
+}
+
 /// Returns whether the output of a command that failed says that the command asked for input and found none.
 pub(crate) fn found_no_input(output: &str) -> bool {
     let line = output.rsplit('\n').next().unwrap_or_default();

@@ -202,8 +202,12 @@ impl From<Refused> for Problem {
             Refused::Loading(_) => Kind::LOADING,
             Refused::Unrecorded(_) => Kind::UNRECORDED,
             Refused::Unreadable(_) => Kind::UNREADABLE,
+            Refused::Workspace(_) => Kind::WORKSPACE_UNAVAILABLE,
             Refused::Closed => Kind::SHUTTING_DOWN,
         };
+        if let Refused::Workspace(error) = refused {
+            return error.into();
+        }
         Self {
             retry_after: refused.retry_after(),
             ..Self::new(kind, refused.to_string())
@@ -233,17 +237,15 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::InvalidWorkspace(_) => Kind::BROKEN_REQUEST,
             WorkspaceError::NoProvider(_) => Kind::NO_PROVIDER,
             WorkspaceError::Changing(_) | WorkspaceError::TooManyWorkspaces(_) => Kind::BUSY,
-            WorkspaceError::WorkspaceFailed { .. } | WorkspaceError::NotApproved { .. } => {
-                Kind::WORKSPACE_UNAVAILABLE
-            }
+            WorkspaceError::WorkspaceFailed { .. }
+            | WorkspaceError::Unreachable(_)
+            | WorkspaceError::NotApproved { .. } => Kind::WORKSPACE_UNAVAILABLE,
             WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
         };
         let mut problem = Self::new(kind, error.to_string());
         problem.host = error.other_host().cloned().map(Box::new);
-        match kind {
-            Kind::BUSY | Kind::UNRECORDED => problem.retry_after(1),
-            _ => problem,
-        }
+        problem.retry_after = error.retry_after();
+        problem
     }
 }
 

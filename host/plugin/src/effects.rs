@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use toolhost_call::call::Refused;
+
 /// Whether a call may have changed something. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Effects {
@@ -13,13 +15,13 @@ pub(crate) struct Effects {
 #[derive(Debug, Default)]
 struct Inner {
     any: AtomicBool,
-    turned_away: OnceLock<String>,
+    turned_away: OnceLock<Refused>,
 }
 
 /// The error that ends the guest of a call that is turned away.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct TurnedAway(pub(crate) String);
+#[error(transparent)]
+pub(crate) struct TurnedAway(pub(crate) Refused);
 
 impl Effects {
     /// Notes that the call may have changed something.
@@ -27,18 +29,18 @@ impl Effects {
         self.inner.any.store(true, Ordering::Relaxed);
     }
 
-    /// Turns the call away, because the machine is short of something, and returns the error for its guest. Returns `None` if the call
-    /// may have changed something: then its guest has to be told.
-    pub(crate) fn turn_away(&self, reason: &str) -> Option<TurnedAway> {
+    /// Turns the call away, because the machine is short of something or the workspace cannot be reached, and returns the error for its
+    /// guest. Returns `None` if the call may have changed something: then its guest has to be told.
+    pub(crate) fn turn_away(&self, reason: Refused) -> Option<TurnedAway> {
         if self.inner.any.load(Ordering::Relaxed) {
             return None;
         }
-        let reason = self.inner.turned_away.get_or_init(|| reason.to_owned());
+        let reason = self.inner.turned_away.get_or_init(|| reason);
         Some(TurnedAway(reason.clone()))
     }
 
     /// Returns why the call was turned away, if it was.
-    pub(crate) fn turned_away(&self) -> Option<&str> {
-        self.inner.turned_away.get().map(String::as_str)
+    pub(crate) fn turned_away(&self) -> Option<&Refused> {
+        self.inner.turned_away.get()
     }
 }

@@ -8,6 +8,7 @@ use super::limits::{Limits, WASM_STACK};
 use super::meter::GuestTimeExceeded;
 use super::reached::Reached;
 use crate::effects::TurnedAway;
+use toolhost_call::call::Refused;
 use toolhost_call::metrics::LimitKind;
 use toolhost_call::tool::{ErrorKind, ToolError};
 
@@ -22,7 +23,7 @@ pub(super) enum Failure {
     Cancelled,
     /// The machine is short of something that the call needed before it had any effect.
     #[error("{0}")]
-    TurnedAway(String),
+    TurnedAway(Refused),
     /// The host has no room for another instance.
     #[error("the host has no room for another call now; try again later")]
     Crowded,

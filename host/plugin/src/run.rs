@@ -73,7 +73,8 @@ impl Plugin {
     ///
     /// # Errors
     ///
-    /// [`Refused::Busy`] if the host or its machine was short of something before the call had any effect.
+    /// [`Refused::Busy`] if the host or its machine was short of something before the call had any effect, and [`Refused::Workspace`] if its
+    /// workspace could not be reached.
     pub async fn call(
         &self,
         admitted: Admitted,
@@ -157,7 +158,7 @@ impl Plugin {
         }
         if let Some(reason) = effects.turned_away().filter(|_| !cancelled) {
             tally.turned_away();
-            return (Err(Refused::Busy(reason.to_owned())), None);
+            return (Err(reason.clone()), None);
         }
         if let Err(error) = &mut result {
             aftermath::append_processes(workspace, &request.chat, &processes, error).await;
@@ -251,7 +252,7 @@ impl Plugin {
         reply.map_err(|failure| {
             tally.failed(&failure, &self.limits);
             if failure.is_shortage() {
-                _ = effects.turn_away(&failure.to_string());
+                _ = effects.turn_away(Refused::Busy(failure.to_string()));
             }
             failure.into()
         })

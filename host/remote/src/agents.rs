@@ -188,9 +188,9 @@ impl Provider for Agents {
             if opened.is_ok() {
                 self.failed.lock().remove(name);
             }
-            let (remote, identity) = opened.map_err(|error| {
-                let (CallError::Unavailable(text) | CallError::Unknown(text)) = error;
-                ProviderError::Failed(text)
+            let (remote, identity) = opened.map_err(|error| match error {
+                CallError::Unavailable(text) => ProviderError::Unreachable(text),
+                CallError::Refused(text) | CallError::Unknown(text) => ProviderError::Failed(text),
             })?;
             Ok(Opened {
                 workspace: Arc::new(remote),

@@ -40,8 +40,10 @@ const MAX_SHORT: usize = 64 << 10;
 /// An operation that was not done, or of which it is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CallError {
-    /// It was not done.
+    /// It was not done, and may be later.
     Unavailable(String),
+    /// It was not done: the agent refuses it, and does so the next time.
+    Refused(String),
     /// It may have been done.
     Unknown(String),
 }
@@ -373,6 +375,7 @@ impl Link {
             Failure::Refused(_) | Failure::Unclear(_) | Failure::Forgotten
         );
         let is_unreachable = matches!(failure, Failure::NotSent(_) | Failure::Broken(_));
+        let is_refused = matches!(failure, Failure::Refused(_));
         let pause = attempts.pause();
         if !is_final && Instant::now() + pause < attempts.until {
             tokio::time::sleep(pause).await;
@@ -383,9 +386,10 @@ impl Link {
             self.breaker.failed(&text);
         }
         let is_unknown = attempts.may_be_done && attempts.repeat != Repeat::Harmless;
-        Err(match is_unknown {
-            true => CallError::Unknown(text),
-            false => CallError::Unavailable(text),
+        Err(match (is_unknown, is_refused) {
+            (true, _) => CallError::Unknown(text),
+            (false, true) => CallError::Refused(text),
+            (false, false) => CallError::Unavailable(text),
         })
     }
 }

@@ -457,6 +457,7 @@ impl From<CallError> for Error {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Unavailable(text) => Self::Unavailable(text),
+            CallError::Refused(text) => Self::Failed(text),
             CallError::Unknown(text) => Self::UnknownOutcome(text),
         }
     }
@@ -466,6 +467,7 @@ impl From<CallError> for files::Error {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Unavailable(text) => Self::Unavailable(text),
+            CallError::Refused(text) => Self::Failed(text),
             CallError::Unknown(text) => Self::UnknownOutcome(text),
         }
     }

@@ -175,12 +175,24 @@ impl Rules {
         match &self.network {
             Network::All => None,
             Network::None => Some("commands have no network (network = \"none\")".to_owned()),
-            Network::Hosts(_) => Some(
-                "commands reach only listed hosts, through the proxy that HTTP_PROXY names, and cannot resolve names (network)"
-                    .to_owned(),
-            ),
+            Network::Hosts(hosts) => Some(format!(
+                "commands reach only these hosts, where they have a public address, through the proxy that HTTP_PROXY names, and cannot \
+                 resolve names: {} (network)",
+                named(hosts)
+            )),
         }
     }
+}
+
+/// Names the first hosts of a list.
+fn named(hosts: &[String]) -> String {
+    const NAMED: usize = 8;
+    let more = match hosts.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let named = hosts.get(..hosts.len().min(NAMED)).unwrap_or_default();
+    format!("{}{more}", named.join(", "))
 }
 
 fn protected(path: &Path) -> String {

@@ -15,6 +15,9 @@ use crate::logging;
 /// The variable that may hold the token.
 const VARIABLE: &str = "TOOLHOST_TOKEN";
 
+/// A token of fewer characters can be guessed.
+const SHORT: usize = 16;
+
 /// Reads the token from a file, which other users must not be able to read, or else from the variable; `None` if there is
 /// neither.
 pub fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
@@ -33,6 +36,12 @@ pub fn configured(file: Option<&Path>) -> anyhow::Result<Option<String>> {
         bail!("{place} is empty: it should have the token of the server");
     }
     Token::new(text).with_context(|| format!("{place} has no token"))?;
+    if text.len() < SHORT {
+        tracing::warn!(
+            characters = text.len(),
+            "the token in {place} is short enough to be guessed: make one with toolhost token NAME"
+        );
+    }
     Ok(Some(text.to_owned()))
 }
 

@@ -35,11 +35,16 @@ const GROUPS: [(&str, &[&str]); 4] = [
 ];
 
 /// Names that people try, and what to use for them.
-const GUESSES: [(&[&str], &str); 9] = [
+const GUESSES: [(&[&str], &str); 11] = [
     (
         &["status", "info"],
         "`toolhost ps` and `toolhost top` show what runs on a server, and `toolhost doctor` checks this machine",
     ),
+    (
+        &["health", "ready", "ping"],
+        "`toolhost doctor` checks this machine, and a server says at /readyz whether it takes calls and at /v1/health how its parts are",
+    ),
+    (&["version"], "`toolhost --version` prints it"),
     (
         &["stop", "end", "down", "shutdown"],
         "`toolhost kill PROCESS` ends a process, and `toolhost cancel CALL` a call; a server ends by Ctrl-C or SIGTERM, or by its unit",
@@ -55,7 +60,7 @@ const GUESSES: [(&[&str], &str); 9] = [
     (
         &["init", "setup"],
         "`toolhost serve` needs no configuration; `toolhost token NAME` makes a token and its section of toolhost.toml, \
-         `toolhost config check` checks that file, and `toolhost plugin new` begins a plugin",
+         `toolhost config example` prints a configuration to copy, `toolhost config check` checks it, and `toolhost plugin new` begins a plugin",
     ),
     (
         &["start", "up", "server", "daemon", "restart"],
@@ -73,6 +78,18 @@ const GUESSES: [(&[&str], &str); 9] = [
         &["upgrade", "update", "install"],
         "`toolhost plugin pull` fetches packages of plugins; a new version of toolhost replaces the program, and `toolhost serve --keep` \
          keeps commands running meanwhile",
+    ),
+];
+
+/// Flags that people try, and what to use for them.
+const FLAGS: [(&[&str], &str); 2] = [
+    (
+        &["--port", "--host", "--bind", "--address", "--addr"],
+        "the flag is `--listen ADDRESS:PORT`, such as `--listen 127.0.0.1:7411`",
+    ),
+    (
+        &["--dir", "--directory", "--root", "--cwd", "--path"],
+        "the directory of commands and files is `--workspace DIR`",
     ),
 ];
 
@@ -101,20 +118,30 @@ pub(super) fn grouped(command: Command) -> Command {
     command.help_template(template)
 }
 
-/// Adds advice to the error about a command that there is not.
+/// Adds advice to the error about a command or a flag that there is not.
 pub(super) fn advised(mut error: Error) -> Error {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return error;
-    }
-    let Some(ContextValue::String(tried)) = error.get(ContextKind::InvalidSubcommand) else {
+    let (guesses, tried, spelled_alike) = match error.kind() {
+        ErrorKind::InvalidSubcommand => (
+            &GUESSES[..],
+            ContextKind::InvalidSubcommand,
+            ContextKind::SuggestedSubcommand,
+        ),
+        ErrorKind::UnknownArgument => (
+            &FLAGS[..],
+            ContextKind::InvalidArg,
+            ContextKind::SuggestedArg,
+        ),
+        _ => return error,
+    };
+    let Some(ContextValue::String(tried)) = error.get(tried) else {
         return error;
     };
-    let mut guesses = GUESSES.iter();
+    let mut guesses = guesses.iter();
     let Some((_, advice)) = guesses.find(|(names, _)| names.contains(&tried.as_str())) else {
         return error;
     };
-    // A name that is only spelled like another command leads astray.
-    error.remove(ContextKind::SuggestedSubcommand);
+    // A name that is only spelled like another one leads astray.
+    error.remove(spelled_alike);
     let advice = ContextValue::StyledStrs(vec![(*advice).into()]);
     error.insert(ContextKind::Suggested, advice);
     error

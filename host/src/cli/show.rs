@@ -87,7 +87,7 @@ async fn find(source: &Source, filter: &Filter) -> anyhow::Result<ListedCall> {
     let Some(one) = one else {
         match &filter.chat {
             Some(chat) => bail!("there is no call {id:?} in the chat {:?}", chat.as_str()),
-            None => bail!("there is no call {id:?}"),
+            None => bail!("there is no call {id:?}; toolhost calls lists those that there are"),
         }
     };
     if found.is_empty() {

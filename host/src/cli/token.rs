@@ -20,6 +20,7 @@ Examples:
   toolhost token support > support.token
   toolhost token monitor --scope read
   toolhost token deploy --json
+  toolhost token boss --scope call --scope admin
   toolhost token support --chats support- --tool execute --tool process_output";
 
 /// A token for the configuration.
@@ -29,7 +30,8 @@ pub(super) struct Options {
     /// The name of the token: letters, digits, `-` and `_`
     #[arg(value_parser = name)]
     name: String,
-    /// A scope of the token: call, read, agent or admin; can be repeated
+    /// A scope of the token; can be repeated: call (tools, and all that read has), read (lists, states and output), agent (the agent API),
+    /// connect (an agent that connects), admin (plugins, audit trail and the console, without call and read)
     #[arg(long, value_name = "SCOPE", default_value = "call", value_parser = str::parse::<Scope>)]
     scope: Vec<Scope>,
     /// The prefix of the ids of its chats [default: all chats]

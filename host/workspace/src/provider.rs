@@ -88,6 +88,9 @@ pub enum ProviderError {
     /// The system failed. It may succeed later.
     #[error("{0}")]
     Failed(String),
+    /// The workspace cannot be reached now. Nothing was done.
+    #[error("{0}")]
+    Unreachable(String),
     /// The workspace is not there, and begins with files that were not made yet. Nothing was done.
     #[error("the workspace is not made yet")]
     NotMade,

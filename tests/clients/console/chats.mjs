@@ -5,7 +5,7 @@ export default async ({ open, signIn, view, request, execute }) => {
   await call("files", "call-read", "read_file", { path: "notes/today.md" });
   await call("files", "call-edit", "edit_files", { files: [{ path: "notes/today.md", edits: [{ old_text: "milk", new_text: "tea" }] }] });
   // The plugin may still be loaded.
-  while ((await call("files", "call-script", "run_script", { code: "\n// Adds.\nreturn 1 + 2;" })).status === 404);
+  while ((await call("files", "call-script", "run_script", { code: "\n// Adds.\nreturn 1 + 2;" })).status === 503);
   await call("files", "call-list", "process_list", {});
   for (let number = 0; number < 5; number++) await execute("busy", `bg.${number}`, `echo started-${number}; exec sleep 100${number}`, { run_in_background: true });
   const page = await open();

@@ -26,7 +26,7 @@ async function begin({ request, execute }) {
   await call(LONG, "edit", "edit_files", { files: [{ path: deep, edits: [{ old_text: "A", new_text: "B" }] }] });
   const script = () => call(LONG, "script", "run_script", { code: "const files = await tools.execute({ command: 'ls' });\nreturn files.output;" });
   // The plugin may still be loaded.
-  while ((await script()).status === 404);
+  while ((await script()).status === 503);
   await execute("review-7", "failed", "echo it fails; exit 3");
   await call("review-7", "missing", "read_file", { path: "there/is/no/such/file.txt" });
 }

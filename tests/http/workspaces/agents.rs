@@ -2,10 +2,13 @@
 
 use super::*;
 
+use std::time::Duration;
+
 use toolhost_remote::AgentsConfig;
 
 use toolhost_core::Host;
 
+use crate::harness::proxy::Proxy;
 use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
 
 /// A host with two agents by name, `one` and `two`, each with a directory.
@@ -235,4 +238,65 @@ async fn a_request_names_an_address_that_the_operator_allows() {
     assert_eq!(status, 200);
     let ran = agents.run("a", within("w", "echo hi").unwrap()).await;
     assert_eq!(ran["structured"]["output"], "hi\n", "{ran}");
+}
+
+/// What did not run has no reply that is kept: the same request runs when the agent is back.
+#[tokio::test]
+async fn calls_whose_agent_is_away_run_when_it_is_back() {
+    let (base, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let local = elsewhere::local(root.path()).await;
+    let agent = Server::agent(elsewhere::offer(local)).await;
+    let proxy = Proxy::to(&agent.url).await;
+    let mut config = elsewhere::agents("one", &proxy.url);
+    config.timing.patience = Duration::from_millis(100);
+    let host = Host::builder(base.path())
+        .state_dir(shared_state("state"))
+        .shared_code(shared_code().join("toolhost"))
+        .spawner(spawner())
+        .sandbox(without_namespaces())
+        .agents(config);
+    let server = Server::start(host.start().await.unwrap()).await;
+    let put = async |path: &str, body: &Value| {
+        ask(&server, TOKEN, Method::PUT, path, Some(body.clone())).await
+    };
+    let of = |tool: &str, arguments: Value| json!({ "tool": tool, "workspace": "one", "arguments": arguments });
+    let calls = [
+        of("execute", json!({ "command": "echo ran >> ran" })),
+        of("write_file", json!({ "path": "written", "content": "x" })),
+        of("read_file", json!({ "path": "written" })),
+        of("process_list", json!({})),
+    ];
+    // First the workspace was never open, and then it is.
+    for round in ["1", "2"] {
+        proxy.refuse().await;
+        for (number, call) in calls.iter().enumerate() {
+            let path = format!("/v1/chats/a/calls/{round}.{number}");
+            let (status, refused) = put(&path, call).await;
+            assert_eq!(status, 503, "{call}: {refused}");
+            assert_eq!(
+                refused["code"], "workspace_unavailable",
+                "{call}: {refused}"
+            );
+            let (status, unknown) = ask(&server, TOKEN, Method::GET, &path, None).await;
+            assert_eq!(status, 404, "{call}: {unknown}");
+        }
+        proxy.accept().await;
+        for (number, call) in calls.iter().enumerate() {
+            let path = format!("/v1/chats/a/calls/{round}.{number}");
+            let ran = loop {
+                let (status, answer) = put(&path, call).await;
+                match status {
+                    503 => tokio::time::sleep(Duration::from_millis(20)).await,
+                    _ => break answer,
+                }
+            };
+            assert_eq!(
+                (&ran["state"], &ran["is_error"]),
+                (&json!("finished"), &json!(false)),
+                "{ran}"
+            );
+        }
+    }
+    let ran = std::fs::read_to_string(root.path().join("ran")).unwrap();
+    assert_eq!(ran, "ran\nran\n");
 }

@@ -164,7 +164,7 @@ async fn a_call_that_was_interrupted_is_unknown_and_names_its_process() {
         again["error"]["message"]
             .as_str()
             .unwrap()
-            .contains("still runs"),
+            .contains("ran when the host started again"),
         "{again}"
     );
     assert_eq!(file(&ran).await, "ran\n");

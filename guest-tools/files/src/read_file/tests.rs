@@ -152,6 +152,12 @@ fn what_is_no_text() {
         (page.media_type.unwrap(), page.file_size.unwrap())
     };
     assert_eq!(described(png), ("image/png".into(), 16));
+    assert!(
+        page(png, 1, 0)
+            .note
+            .unwrap()
+            .contains("images cannot be shown")
+    );
     assert_eq!(described(b"a\0"), ("application/octet-stream".into(), 2));
     assert_eq!(
         described(b"\xff\xfe\0\0h\0\0\0"),

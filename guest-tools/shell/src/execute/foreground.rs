@@ -50,7 +50,7 @@ pub(crate) fn report(
         notes.add(Rank::Cause, notes::PROMPT);
     }
     let has_asked = match report.success {
-        true => prompt::is_prompt(&report.output),
+        true => prompt::has_asked(&report.output),
         false => report.has_failed() && prompt::found_no_input(&report.output),
     };
     if has_asked {

@@ -18,7 +18,7 @@ pub enum CallError {
     },
     /// The ledger refuses it.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Refused(Refused),
     /// The workspace of its chat cannot be had. Nothing ran.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -78,9 +78,21 @@ pub enum Refused {
     /// The store cannot say now what became of a call, or take a cancellation. Nothing changed.
     #[error("the records of calls cannot be reached now ({0}); ask again in a moment")]
     Unreadable(String),
+    /// The workspace of the call cannot be used now. Nothing ran.
+    #[error(transparent)]
+    Workspace(WorkspaceError),
     /// The host is shutting down. Nothing ran.
     #[error("the host is shutting down")]
     Closed,
+}
+
+impl From<Refused> for CallError {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Workspace(error) => Self::Workspace(error),
+            refused => Self::Refused(refused),
+        }
+    }
 }
 
 /// Returns a time in seconds, rounded up, so that a client that retries then is not too early.
@@ -94,6 +106,7 @@ impl Refused {
         match self {
             Self::Busy(_) | Self::Loading(_) | Self::Unrecorded(_) | Self::Unreadable(_) => Some(1),
             Self::Quarantined { again_in, .. } => Some(seconds(*again_in).max(1)),
+            Self::Workspace(error) => error.retry_after(),
             Self::InputMismatch | Self::Cancelled | Self::Gone | Self::Closed => None,
         }
     }

@@ -95,12 +95,24 @@ pub enum WorkspaceError {
         /// The host.
         host: OtherHost,
     },
+    /// The workspace cannot be reached now. Nothing was done.
+    #[error("the workspace cannot be reached now: {0}")]
+    Unreachable(String),
     /// The store cannot take the change. Nothing was done.
     #[error("the workspace cannot be recorded ({0}); repeat the request once that is repaired")]
     Unrecorded(String),
 }
 
 impl WorkspaceError {
+    /// Returns after how many seconds it is worth trying again, if it is.
+    pub fn retry_after(&self) -> Option<u64> {
+        match self {
+            Self::Changing(_) | Self::TooManyWorkspaces(_) | Self::Unrecorded(_) => Some(1),
+            Self::Unreachable(_) => Some(5),
+            _ => None,
+        }
+    }
+
     /// Returns the other host that has the workspace, if that is the reason.
     pub fn other_host(&self) -> Option<&OtherHost> {
         match self {

@@ -86,7 +86,11 @@ impl Host {
                         }
                     }
                 }
-                Some(Err(error)) => without_workspace(&request, error),
+                Some(Err(NoWorkspace::Refused(error))) => {
+                    healthy.ended(Ending::Silent);
+                    return Err(Refused::Workspace(error));
+                }
+                Some(Err(NoWorkspace::Failed(error))) => without_workspace(&request, error),
                 None => {
                     let reason = "the call was cancelled while its workspace was made";
                     let error = ToolError::new(ErrorKind::Cancelled, reason);
@@ -156,23 +160,35 @@ impl Host {
         route: &Route,
         place: &Place,
         request: &Request,
-    ) -> Result<Arc<dyn Workspace>, ToolError> {
+    ) -> Result<Arc<dyn Workspace>, NoWorkspace> {
         let Place::Named(_) = place else {
             return Ok(Arc::clone(&route.granted.of_default));
         };
         let workspaces = &self.inner.workspaces;
         let need = || Some(workspaces.oversight().of_call(request));
         let opened = workspaces.opened(place, need).await;
-        let workspace = opened.map_err(|error| {
-            let kind = match error {
-                WorkspaceError::NotApproved { .. } => ErrorKind::Denied,
-                _ => ErrorKind::Unavailable,
-            };
-            ToolError::new(kind, error.to_string())
+        let workspace = opened.map_err(|error| match error {
+            WorkspaceError::NotApproved { .. } => {
+                NoWorkspace::Failed(ToolError::new(ErrorKind::Denied, error.to_string()))
+            }
+            // To make it again most likely fails again, such as a clone of what is not there.
+            WorkspaceError::WorkspaceFailed { .. } => {
+                NoWorkspace::Failed(ToolError::new(ErrorKind::Unavailable, error.to_string()))
+            }
+            error => NoWorkspace::Refused(error),
         })?;
         let granted = route.granted.part_of(workspace).await;
-        granted.map_err(|error| ToolError::new(ErrorKind::Unavailable, error.to_string()))
+        granted
+            .map_err(|error| NoWorkspace::Refused(WorkspaceError::Unreachable(error.to_string())))
     }
+}
+
+/// Why a call has no workspace to run in.
+enum NoWorkspace {
+    /// It was refused, or could not be made: the reply of the call.
+    Failed(ToolError),
+    /// It cannot be used now: the call did not run.
+    Refused(WorkspaceError),
 }
 
 /// Returns the outcome of a call that had no workspace to run in.

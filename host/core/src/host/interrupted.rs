@@ -143,7 +143,9 @@ fn call_of(info: &Info) -> Option<CallId> {
 /// Adds the command of a process, as lists show it, its state, and the end of its output. A model reads the text.
 async fn describe(text: &mut String, call: &Interrupted, info: &Info, workspace: &dyn Workspace) {
     let state = match &info.state {
-        State::Running => "still runs".to_owned(),
+        State::Running => {
+            "ran when the host started again: process_output says how it stands".to_owned()
+        }
         State::Lingering(_) => "has exited, and something that it started still runs".to_owned(),
         State::Exited(status) => match (status.code, &status.signal) {
             (Some(code), _) => format!("had exited with code {code}"),

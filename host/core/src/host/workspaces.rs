@@ -210,6 +210,7 @@ impl Workspaces {
             .unwrap_or_else(|error| Err(ProviderError::Failed(error.to_string())))
             .map_err(|error| match error {
                 ProviderError::NotApproved(reason) => WorkspaceError::NotApproved { name, reason },
+                ProviderError::Unreachable(reason) => WorkspaceError::Unreachable(reason),
                 other => WorkspaceError::WorkspaceFailed {
                     name,
                     reason: other.to_string(),

@@ -129,7 +129,8 @@ impl Console {
     pub(crate) fn link_for(&self, client: &Principal, tokens: &Tokens) -> Result<Link, Problem> {
         let own = client.token().is_some().then(|| client.clone());
         let principal = own.or_else(|| tokens.unbounded()).ok_or_else(|| {
-            let detail = "a link would be for everything, and no token of this server is: log in at /console/ with a token";
+            let detail = "a link would be for everything, and no token of this server is. Name a token, as with toolhost console --server URL --token-file FILE, \
+                 or log in with it at /console/";
             Problem::new(Kind::BOUNDED_TOKEN, detail)
         })?;
         let fields = json!({ "principal": client.name(), "token": principal.name() });

@@ -14,7 +14,7 @@ use crate::line_log::LineLog;
 use crate::outgoing::Answers;
 use crate::settings::Settings;
 use toolhost_call::audit::{Trail, Use};
-use toolhost_call::call::Request;
+use toolhost_call::call::{Refused, Request, WorkspaceError};
 use toolhost_call::events::Events;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
@@ -94,6 +94,11 @@ pub(crate) struct Call {
     pub(crate) answers: Option<Arc<Answers>>,
 }
 
+/// Returns how a call is turned away whose workspace cannot be reached.
+pub(super) fn unreachable(reason: &str) -> Refused {
+    Refused::Workspace(WorkspaceError::Unreachable(reason.to_owned()))
+}
+
 impl Call {
     /// Returns whether the call is cancelled, so that the guest can be told. If it is, records that the guest knows, and begins
     /// to end the processes of the call.
@@ -146,9 +151,9 @@ impl Scope {
         )
     }
 
-    /// Ends the guest with an error if the host turns the call away, because the machine is short of something. If the call may have
-    /// changed something, its guest has to be told instead.
-    pub(super) fn turn_away(&self, reason: &str) -> Result<(), TurnedAway> {
+    /// Ends the guest with an error if the host turns the call away, because the machine is short of something or the workspace cannot be
+    /// reached. If the call may have changed something, its guest has to be told instead.
+    pub(super) fn turn_away(&self, reason: Refused) -> Result<(), TurnedAway> {
         let call = self.call.as_ref();
         call.and_then(|call| call.effects.turn_away(reason))
             .map_or(Ok(()), Err)

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::State;
+use super::call::unreachable;
 use super::{Allowance, Call, CallContext, CallState, Capability, Of, Scope, View, bindings};
 use crate::grants::{GrantValue, Grants, InvalidGrant};
 use generated::toolhost::plugin::files as wit;
+use toolhost_call::call::Refused;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
 
@@ -207,9 +209,13 @@ impl Files {
             .workspace
             .write_files(writes, Arc::clone(&self.work))
             .await;
-        match &written {
-            Err((_, Error::Busy(reason))) => self.scope.turn_away(reason)?,
-            _ => call.effects.note(),
+        match written
+            .as_ref()
+            .err()
+            .and_then(|(_, error)| turned_away(error))
+        {
+            Some(refused) => self.scope.turn_away(refused)?,
+            None => call.effects.note(),
         }
         let written = written.map_err(|(index, error)| {
             if let Error::UnknownOutcome(_) = &error {
@@ -221,14 +227,23 @@ impl Files {
     }
 }
 
+/// Returns how a call is turned away whose operation failed like this, and did nothing. `None`: its guest is told.
+fn turned_away(error: &Error) -> Option<Refused> {
+    match error {
+        Error::Busy(reason) => Some(Refused::Busy(reason.clone())),
+        Error::Unavailable(reason) => Some(unreachable(reason)),
+        _ => None,
+    }
+}
+
 impl wit::Host for View<'_, Files> {
     fn convert_error(&mut self, error: wasmtime::Error) -> wasmtime::Result<wit::Error> {
         let error = match error.downcast::<Error>() {
             Ok(error) => error,
             Err(error) => return error.downcast(),
         };
-        if let Error::Busy(reason) = &error {
-            self.state.scope.turn_away(reason)?;
+        if let Some(refused) = turned_away(&error) {
+            self.state.scope.turn_away(refused)?;
         }
         Ok(self.state.failed(error))
     }

@@ -12,11 +12,13 @@ use wasmtime::Result;
 use wasmtime::component::Resource;
 
 use super::State;
+use super::call::unreachable;
 use super::{
     Allowance, Call, CallContext, CallState, Capability, Of, Scope, StartedProcess, View, bindings,
 };
 use crate::grants::{GrantValue, Grants};
 use generated::toolhost::plugin::processes as wit;
+use toolhost_call::call::Refused;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Command, Error, Mode, Narrower, Network};
@@ -157,7 +159,7 @@ async fn start(call: &Call, command: Command) -> Result<String> {
         if let Err(Error::UnknownOutcome(_) | Error::Interrupted) = began {
             started.note_uncertain();
         }
-        if !matches!(began, Err(Error::Busy(_))) {
+        if !matches!(began, Err(Error::Busy(_) | Error::Unavailable(_))) {
             effects.note();
         }
         let id = began?.id;
@@ -186,9 +188,12 @@ impl wit::Host for View<'_, Processes> {
             Ok(error) => error,
             Err(error) => return error.downcast(),
         };
-        if let Error::Busy(reason) = &error {
-            self.state.scope.turn_away(reason)?;
-        }
+        let refused = match &error {
+            Error::Busy(reason) => Some(Refused::Busy(reason.clone())),
+            Error::Unavailable(reason) => Some(unreachable(reason)),
+            _ => None,
+        };
+        refused.map_or(Ok(()), |refused| self.state.scope.turn_away(refused))?;
         Ok(error.into())
     }
 

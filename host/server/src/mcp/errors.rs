@@ -73,6 +73,7 @@ pub(super) fn of_ledger(refused: &Refused) -> Result<CallToolResult, ErrorData> 
         | Refused::Quarantined { .. }
         | Refused::Unrecorded(_)
         | Refused::Unreadable(_) => Ok(reply::refusal(word, refused.retry_after(), refused)),
+        Refused::Workspace(error) => of_chat(error.clone()),
         Refused::Closed => Err(error(ErrorCode::INTERNAL_ERROR, word, refused)),
         _ => Err(error(ErrorCode::INVALID_REQUEST, word, refused)),
     }
@@ -108,6 +109,7 @@ fn word(refused: &Refused) -> &'static str {
         Refused::Loading(_) => "loading",
         Refused::Unrecorded(_) => "unrecorded",
         Refused::Unreadable(_) => "unreadable",
+        Refused::Workspace(_) => "workspace_unavailable",
         Refused::Closed => "shutting_down",
     }
 }

@@ -97,7 +97,7 @@ enum Call<'a> {
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "input_mismatch", "cancelled", "gone", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable", "unreadable"
+        "other_host", "host_lost", "host_unreachable", "unreadable", "internal"
     ]))),
 )]
 async fn put(
@@ -133,7 +133,7 @@ async fn put(
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "cancelled", "quarantined", "loading", "shutting_down",
         "chat_bound", "no_provider", "unknown_workspace", "unrecorded", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable", "unreadable"
+        "other_host", "host_lost", "host_unreachable", "unreadable", "internal"
     ]))),
 )]
 async fn post(
@@ -216,7 +216,7 @@ async fn get(
     ),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "gone", "shutting_down", "workspace_unavailable",
-        "other_host", "host_lost", "host_unreachable", "unreadable"
+        "other_host", "host_lost", "host_unreachable", "unreadable", "internal"
     ]))),
 )]
 async fn delete(

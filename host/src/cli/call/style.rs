@@ -18,7 +18,7 @@ use toolhost_workspace::process::Info;
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[group(skip)]
 pub(in crate::cli) struct Output {
-    /// Print the texts of the reply as they are; an error goes to standard error. Otherwise, a terminal shows the output while the
+    /// Print the parts of the reply that are text as they are, and those that are JSON as JSON; an error goes to standard error. Otherwise, a terminal shows the output while the
     /// command runs and the reply for people, and a pipe gets the reply as JSON on one line
     #[arg(long)]
     text: bool,

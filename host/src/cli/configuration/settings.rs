@@ -17,6 +17,7 @@ use super::unknown;
 use crate::config::{Config, MOST, Problem, meant};
 use toolhost_call::approval::Approval;
 use toolhost_http::Tls;
+use toolhost_sandbox::Network;
 use toolhost_service::sandbox::Limit;
 use toolhost_state::trusted::read_private;
 
@@ -135,6 +136,13 @@ impl Setting<'_> {
                 Some(flag) => Ok(vec![flag]),
                 None => wrong(&format!("{}, or a list of those", kind(arg))),
             },
+            (_, Value::Array(values)) if is_list(arg) => {
+                let texts: Option<Vec<_>> = values.iter().map(Value::as_str).collect();
+                match texts {
+                    Some(texts) => Ok(vec![format!("--{long}={}", texts.join(",")).into()]),
+                    None => wrong(&kind(arg)),
+                }
+            }
             (_, value) => match with_value(long, arg, value, config) {
                 Some(flag) => Ok(vec![flag]),
                 None => wrong(&kind(arg)),
@@ -160,6 +168,12 @@ fn kind(arg: &Arg) -> String {
             let names = arg.get_value_names().unwrap_or_default();
             let names: Vec<_> = names.iter().map(|name| name.to_lowercase()).collect();
             format!("true, false, or a {} in quotes", names.join(" "))
+        }
+        [default] if is_list(arg) => {
+            format!(
+                "{kind}, such as {:?}, or a list of those",
+                default.to_string_lossy()
+            )
         }
         [default] if is_number(arg) => format!("{kind}, such as {}", default.display()),
         [default] => format!("{kind}, such as {:?}", default.to_string_lossy()),
@@ -201,6 +215,11 @@ fn is_number(arg: &Arg) -> bool {
     ];
     let parsed = arg.get_value_parser().type_id();
     numbers.into_iter().any(|number| parsed == number)
+}
+
+/// Returns whether the value of this flag can be a list, whose texts have commas between them.
+fn is_list(arg: &Arg) -> bool {
+    arg.get_value_parser().type_id() == TypeId::of::<Network>()
 }
 
 /// Returns whether the values of this flag are numbers or the word `none`.

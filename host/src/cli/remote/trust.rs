@@ -26,6 +26,16 @@ pub(super) fn connection_error(
     ca: Option<&Path>,
 ) -> anyhow::Error {
     use CertificateError::{Expired, ExpiredContext, NotValidForName, NotValidForNameContext};
+    if let Error::InvalidMessage(_) = error {
+        let place = url.map_or_else(String::new, |url| {
+            let plain = url
+                .as_str()
+                .trim_end_matches('/')
+                .replacen("https:", "http:", 1);
+            format!("; is it {plain}?")
+        });
+        return anyhow::anyhow!("the server does not speak TLS there{place}");
+    }
     let Error::InvalidCertificate(reason) = error else {
         return anyhow::Error::new(error.clone()).context("no TLS connection could be made");
     };

@@ -124,13 +124,25 @@ pub(super) async fn backup(
         if file.symlink_metadata().is_ok() {
             anyhow::bail!("{} exists: name another file", file.display());
         }
+        let directory = file
+            .parent()
+            .filter(|directory| !directory.as_os_str().is_empty());
+        if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+            anyhow::bail!(
+                "there is no directory {}: make it, or name another file",
+                directory.display()
+            );
+        }
         let copied = store.backup(&file);
         copied.with_context(|| format!("cannot write the backup {}", file.display()))?;
         Ok(std::fs::metadata(&file)?.len())
     });
     let bytes = copied.await??;
     common.report(
-        &format!("{shown}: a backup of {}", size(bytes)),
+        &format!(
+            "{shown}: a backup of {}, without saved output, audit trail, workspaces and configuration",
+            size(bytes)
+        ),
         &json!({ "file": shown, "bytes": bytes }),
     )?;
     Ok(ExitCode::SUCCESS)

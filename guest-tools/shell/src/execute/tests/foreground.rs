@@ -349,6 +349,12 @@ fn says_how_to_read_what_is_omitted() {
     assert_snapshot!(report.note.unwrap(), @r#"To read what is omitted, use process_output with process_id "p1" and since=16352."#);
     assert_eq!(report.background_process_id.as_deref(), Some("p1"));
 
+    let longer = FakeProcess::new("p1")
+        .prints("0123456789abcde\n".repeat(20_000))
+        .exits(0);
+    let report = run_command(&one(longer.saved(Saved::Complete)), "seq");
+    assert!(report.note.unwrap().contains("use grep"));
+
     let report = run_command(&one(long.saved(Saved::Failed("disk full".into()))), "seq");
     assert_snapshot!(report.note.unwrap(), @"The full output could not be saved (disk full): what is not shown here may not be readable later.");
     assert_eq!(report.background_process_id, None);
@@ -454,6 +460,24 @@ fn says_that_nobody_can_answer() {
 #[test]
 fn says_what_to_do_instead() {
     for (command, output, code, note) in [
+        (
+            "git config --global user.name a",
+            "error: could not lock config file /h/.gitconfig: Read-only file system\n",
+            255,
+            Some(notes::OWN_CONFIGURATION),
+        ),
+        (
+            "set -o pipefail",
+            "sh: 1: set: Illegal option -o pipefail\n",
+            2,
+            Some(notes::BASH),
+        ),
+        (
+            "read -p 'Name? ' x; echo",
+            "Name? \n",
+            0,
+            Some(notes::NO_INPUT),
+        ),
         (
             "git commit",
             "Author identity unknown\n\n*** Please tell me who you are.\n",

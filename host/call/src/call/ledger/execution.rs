@@ -137,7 +137,11 @@ impl Execution {
                 .get(&self.key())
                 .is_some_and(|running| running.tombstone)
         };
-        if !outcome.cancelled || !self.shared.stopping.is_cancelled() || is_wanted() {
+        // A host for one call ends because its user ends the call.
+        let is_alone =
+            self.request.attributes.get("processes").map(String::as_str) == Some("end-with-call");
+        let is_stopping = self.shared.stopping.is_cancelled() && !is_alone;
+        if !outcome.cancelled || !is_stopping || is_wanted() {
             return outcome;
         }
         match &mut outcome.result {

@@ -43,7 +43,7 @@ pub const HOST_STOPPED: &str = "outcome unknown: the host stopped while this cal
 /// Returns the outcome of a call of which the store cannot say whether it ran.
 pub(super) fn lost(id: &CallId, tool: &str) -> Outcome {
     let text = "outcome unknown: the record of this call is damaged or could not be stored, so it cannot be said whether it ran; it was not \
-                run again";
+                run again. Look at what it has done before you run it again";
     unknown(id, tool, text)
 }
 

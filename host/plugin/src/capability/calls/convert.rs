@@ -76,9 +76,10 @@ fn refused(error: CallError) -> wit::Error {
             Refused::Cancelled => wit::Error::Cancelled("the call was cancelled".into()),
             Refused::Gone => wit::Error::Gone(text),
             Refused::Busy(_) => wit::Error::Busy(text),
-            Refused::Quarantined { .. } | Refused::Loading(_) | Refused::Closed => {
-                wit::Error::Unavailable(text)
-            }
+            Refused::Quarantined { .. }
+            | Refused::Loading(_)
+            | Refused::Workspace(_)
+            | Refused::Closed => wit::Error::Unavailable(text),
             Refused::InputMismatch | Refused::Unrecorded(_) | Refused::Unreadable(_) => {
                 wit::Error::Failed(text)
             }
