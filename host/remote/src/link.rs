@@ -79,6 +79,8 @@ struct Run {
 enum Failure {
     /// The agent did not get the request.
     NotSent(String),
+    /// The agent was away a moment ago, and nothing was tried.
+    Away(String),
     /// The agent may have got the request.
     Broken(String),
     /// The agent refused, and does the same the next time.
@@ -300,7 +302,7 @@ impl Link {
                 Check::Pass => {}
                 // One attempt is enough to see whether the agent is back.
                 Check::Probe => attempts.probes(),
-                Check::Refuse(reason) => return Err(Failure::Refused(reason)),
+                Check::Refuse(reason) => return Err(Failure::Away(reason)),
             }
         }
         attempts.count += 1;
@@ -372,7 +374,7 @@ impl Link {
         }
         let is_final = matches!(
             failure,
-            Failure::Refused(_) | Failure::Unclear(_) | Failure::Forgotten
+            Failure::Away(_) | Failure::Refused(_) | Failure::Unclear(_) | Failure::Forgotten
         );
         let is_unreachable = matches!(failure, Failure::NotSent(_) | Failure::Broken(_));
         let is_refused = matches!(failure, Failure::Refused(_));
@@ -455,6 +457,7 @@ impl Failure {
     fn into_text(self) -> String {
         match self {
             Self::NotSent(text)
+            | Self::Away(text)
             | Self::Broken(text)
             | Self::Refused(text)
             | Self::Unclear(text)

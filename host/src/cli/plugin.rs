@@ -14,6 +14,7 @@ mod new;
 mod notes;
 mod package;
 mod run;
+mod sources;
 mod test;
 mod wit;
 mod workspace;

@@ -124,6 +124,9 @@ fn advice(message: &str) -> String {
             "; no component has Node.js".into()
         }
         None if name.starts_with(['.', '/']) => String::new(),
+        None if name.starts_with("toolhost") => {
+            "; the modules of the SDK are toolhost, toolhost/files, toolhost/http and toolhost/processes".into()
+        }
         None => format!("; `npm install {name}` installs it, if it is a package"),
     }
 }

@@ -1,7 +1,6 @@
 //! `toolhost plugin dev`.
 
 mod calls;
-mod sources;
 mod work;
 
 use std::path::PathBuf;

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::sources;
 use anyhow::bail;
 use toolhost_author::Manifest;
 use toolhost_core::Grants;
 use toolhost_plugin::{CAPABILITIES, Capability, GrantValue, is_plugin_name};
+use toolhost_service::stderr;
 
 /// The folder of a plugin.
 #[derive(Debug)]
@@ -50,6 +52,16 @@ impl Folder {
                 "there is no {}: build it with `toolhost plugin build {folder}`",
                 component.display()
             );
+        }
+        if let Some(source) = sources::changed_since(&component, &self.path, self.manifest.language)
+        {
+            let relative = source.strip_prefix(&self.path).unwrap_or(&source);
+            stderr::line(format_args!(
+                "note: {} is newer than {}: build that with `toolhost plugin build {}`",
+                relative.display(),
+                component.display(),
+                self.path.display()
+            ));
         }
         Ok(component)
     }

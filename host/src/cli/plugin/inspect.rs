@@ -182,6 +182,9 @@ fn configuration(name: &str, path: &str, shape: Option<&Shape>, pin: Option<Dige
     let lines: Vec<_> = needs.iter().map(|need| need.line()).collect();
     if !lines.is_empty() {
         text.push_str(&format!("grants = {{ {} }}\n", lines.join(", ")));
+        if lines.contains(&"files = \"read\"") {
+            text.push_str("# A tool that changes files needs files = \"write\", as `plugin test` and `plugin run` give it.\n");
+        }
     }
     text
 }

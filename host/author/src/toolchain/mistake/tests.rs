@@ -102,6 +102,7 @@ fn modules_of_node_and_packages_have_advice() {
     assert!(advice("node:os").ends_with("no component has Node.js"));
     assert!(advice("path").ends_with("no component has Node.js"));
     assert!(advice("lodash").contains("`npm install lodash`"));
+    assert!(advice("toolhost/file").ends_with("toolhost/http and toolhost/processes"));
     assert_eq!(advice("./a.js"), "");
 }
 

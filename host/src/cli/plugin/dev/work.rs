@@ -8,7 +8,7 @@ use super::super::build::How;
 use super::super::cases::Runner;
 use super::super::component;
 use super::super::folder::Folder;
-use super::sources::Sources;
+use super::super::sources::Sources;
 use crate::cli::{print, remote};
 use toolhost_author::{BuildError, Cases, ProgramError};
 use toolhost_core::{Host, PluginSet};

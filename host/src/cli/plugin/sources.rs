@@ -51,6 +51,24 @@ impl Followed for Sources {
     }
 }
 
+/// Returns the source that was changed last after a component was built; `None` if none was. The cases of tests are none.
+pub(super) fn changed_since(
+    component: &Path,
+    folder: &Path,
+    language: Language,
+) -> Option<PathBuf> {
+    let changed = |path: &Path| path.metadata().and_then(|data| data.modified()).ok();
+    let built = changed(component)?;
+    let mut files = Vec::new();
+    collect(folder, language, false, &mut files);
+    let sources = files
+        .into_iter()
+        .filter(|path| !path.ends_with("cases.json"));
+    let newer =
+        sources.filter_map(|path| Some((changed(&path).filter(|changed| *changed > built)?, path)));
+    newer.max().map(|(_, path)| path)
+}
+
 /// Adds the sources in a folder. A folder that cannot be read has none. `is_whole`: all files but logs are sources, since a source may
 /// include them.
 fn collect(folder: &Path, language: Language, is_whole: bool, files: &mut Vec<PathBuf>) {
@@ -121,6 +139,28 @@ mod tests {
         found.sort_unstable();
         let names = found.iter().map(|path| path.to_str().unwrap().to_owned());
         names.collect()
+    }
+
+    #[test]
+    fn a_source_that_is_newer_than_the_component_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let write = |name: &str, seconds: u64| {
+            std::fs::write(at(name), "").unwrap();
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            let file = std::fs::File::options().write(true).open(at(name)).unwrap();
+            file.set_modified(time).unwrap();
+        };
+        std::fs::create_dir(at("build")).unwrap();
+        let newer = || changed_since(&at("build/a.wasm"), folder.path(), Language::Python);
+        write("plugin.py", 3000);
+        assert_eq!(newer(), None, "there is no component");
+        write("build/a.wasm", 3000);
+        write("cases.json", 4000);
+        write("notes.txt", 4000);
+        assert_eq!(newer(), None);
+        write("plugin.py", 4000);
+        assert_eq!(newer(), Some(at("plugin.py")));
     }
 
     #[test]
