@@ -68,6 +68,8 @@ async fn a_command_needs_a_token_like_every_client() {
 
 #[tokio::test]
 async fn no_command_finds_the_token_of_its_server() {
+    // Commands of other tests have theirs in their arguments.
+    const OWN: &str = "a-token-of-this-test-alone";
     // The environments and arguments of all processes, and the files that can have a token.
     let look = "cat /proc/*/environ /proc/*/cmdline @HOME/.config/toolhost/* @STATE/* @DATA/keys/* 2>/dev/null | \
         tr '\\0' '\\n'; env; true";
@@ -80,16 +82,16 @@ async fn no_command_finds_the_token_of_its_server() {
         let ground = Ground::new();
         let mut command = ground.command("serve", flags);
         if is_in_file {
-            ground.write("data/keys/key", TOKEN);
+            ground.write("data/keys/key", OWN);
             let file = ground.path("data/keys/key");
             std::fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
             command.arg("--token-file").arg(&file);
         } else {
-            command.env("TOOLHOST_TOKEN", TOKEN);
+            command.env("TOOLHOST_TOKEN", OWN);
         }
-        let site = ground.serve_command(command);
+        let site = ground.serve_command_with(command, OWN);
         let found = site.works(look).await;
-        assert!(!found.contains(TOKEN), "{flags:?}, {is_in_file}: {found}");
+        assert!(!found.contains(OWN), "{flags:?}, {is_in_file}: {found}");
     }
 }
 

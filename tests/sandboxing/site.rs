@@ -156,6 +156,13 @@ impl Ground {
         }
     }
 
+    /// Starts a command line whose token is this one.
+    pub(super) fn serve_command_with(self, command: Command, token: &str) -> Site {
+        let mut site = self.serve_command(command);
+        token.clone_into(&mut site.token);
+        site
+    }
+
     /// Starts a server that makes a token of its own.
     pub(super) fn serve_with_new_token(self, flags: &[&str]) -> Site {
         let serving = Serving::of(self.command("serve", flags));

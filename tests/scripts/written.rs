@@ -186,8 +186,8 @@ const RUNNING: [(&str, Gives); 11] = [
         Printed("from main\n"),
     ),
     (
-        "console.dir({ a: 1 }); console.time('t'); console.timeEnd('none');",
-        Printed("{ a: 1 }\nWarning: No such label 'none' for console.timeEnd()\n"),
+        "console.time('t'); console.dir({ a: 1 }); console.timeEnd('none');",
+        Printed("{\"a\":1}\n"),
     ),
 ];
 

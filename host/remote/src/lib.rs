@@ -14,6 +14,7 @@ mod direct;
 mod ends;
 mod events;
 mod explain;
+mod failure;
 mod link;
 mod lookup;
 mod remote;

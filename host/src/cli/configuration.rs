@@ -1,6 +1,7 @@
 //! The configuration file as defaults for flags: a flag wins over a variable, a variable over the file.
 
 mod applicable;
+mod named;
 mod settings;
 mod unknown;
 
@@ -53,7 +54,7 @@ pub(super) fn read(path: &Path) -> Result<Config, ConfigError> {
 
 /// Returns the problems of the files and directories that settings name.
 pub(super) fn missing(config: &Config) -> Vec<Problem> {
-    settings::missing(config)
+    named::missing(config)
 }
 
 /// Returns the common options with the workspace and the state directory of a configuration, unless flags name others.

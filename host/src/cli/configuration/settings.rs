@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-use std::time::Duration;
 
 use clap::builder::{Resettable, ValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,12 +13,9 @@ use toml::Value;
 
 use super::super::Arguments;
 use super::unknown;
-use crate::config::{Config, MOST, Problem, meant};
-use toolhost_call::approval::Approval;
-use toolhost_http::Tls;
+use crate::config::{Config, MOST, meant};
 use toolhost_sandbox::Network;
 use toolhost_service::sandbox::Limit;
-use toolhost_state::trusted::read_private;
 
 /// The subcommands whose flags are settings. The flags of the others concern a single run.
 const COMMANDS: [&str; 4] = ["serve", "agent", "mcp", "call"];
@@ -51,12 +47,9 @@ pub(super) struct Setting<'c> {
     /// The flag, with `_` for `-`.
     pub(super) key: Cow<'c, str>,
     /// The path of the key in the file.
-    path: Cow<'c, str>,
+    pub(super) path: Cow<'c, str>,
     pub(super) value: &'c Value,
 }
-
-/// Settings whose directories are made if they are missing.
-const MADE: [&str; 2] = ["state_dir", "audit_dir"];
 
 /// Returns the settings of a file.
 pub(super) fn of(config: &Config) -> impl Iterator<Item = Setting<'_>> {
@@ -201,7 +194,7 @@ fn is_optional(arg: &Arg) -> bool {
         && arg.get_action().takes_values()
 }
 
-fn is_path(arg: &Arg) -> bool {
+pub(super) fn is_path(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == ValueParser::path_buf().type_id()
 }
 
@@ -225,75 +218,6 @@ fn is_list(arg: &Arg) -> bool {
 /// Returns whether the values of this flag are numbers or the word `none`.
 fn is_count(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<Limit<u64>>()
-}
-
-/// Returns a problem for each file or directory that a setting names and that does not exist.
-pub(super) fn missing(config: &Config) -> Vec<Problem> {
-    let args: Vec<_> = args().into_iter().filter(is_path).collect();
-    let mut problems = Vec::new();
-    for setting in of(config) {
-        let unusable = match &*setting.key {
-            "approval_command" => unusable_hook(setting.value),
-            "tls_cert" => unusable_certificate(config),
-            "token_file" | "approval_token_file" => unusable_token(setting.value, config),
-            _ => None,
-        };
-        let path = setting.path.clone().into_owned();
-        problems.extend(unusable.map(|text| config.problem(path, text)));
-        if MADE.contains(&&*setting.key) || !args.iter().any(|arg| setting.is_of(arg)) {
-            continue;
-        }
-        let values = match setting.value {
-            Value::Array(values) => &values[..],
-            value => std::slice::from_ref(value),
-        };
-        for path in values.iter().filter_map(Value::as_str) {
-            let path = config.resolve(Path::new(path));
-            if let Err(error) = std::fs::metadata(&path) {
-                let text = format!("{} cannot be used: {error}", path.display());
-                problems.push(config.problem(setting.path.clone().into_owned(), text));
-            }
-        }
-    }
-    problems
-}
-
-/// Returns why the program of the approval hook cannot be used.
-fn unusable_hook(value: &Value) -> Option<String> {
-    let mut words = match value {
-        Value::Array(words) => words.iter(),
-        word => std::slice::from_ref(word).iter(),
-    }
-    .filter_map(Value::as_str);
-    let program = words.next()?;
-    let arguments = words.map(str::to_owned).collect();
-    match Approval::command(program, arguments, Duration::ZERO) {
-        Ok(approval) if approval.is_missing() => Some(format!(
-            "the program {program:?} is not there, so every call that needs approval would be refused"
-        )),
-        Ok(_) => None,
-        Err(error) => Some(error.to_string()),
-    }
-}
-
-/// Returns why the certificate and its key cannot be used. That one of them is missing is said elsewhere.
-fn unusable_certificate(config: &Config) -> Option<String> {
-    let file = |key| {
-        let path = config.settings().get(key)?.as_str()?;
-        Some(config.resolve(Path::new(path))).filter(|path| path.exists())
-    };
-    let (certificate, key) = (file("tls_cert")?, file("tls_key")?);
-    Some(Tls::open(certificate, key).err()?.to_string())
-}
-
-/// Returns why a file of a token cannot be used. That it is missing is said elsewhere.
-fn unusable_token(value: &Value, config: &Config) -> Option<String> {
-    let path = config.resolve(Path::new(value.as_str()?));
-    match read_private(&path) {
-        Ok(text) if text.trim().is_empty() => Some(format!("{} holds no token", path.display())),
-        Err(error) if path.exists() => Some(error.to_string()),
-        Ok(_) | Err(_) => None,
-    }
 }
 
 /// Returns the problems of the settings of a configuration.
@@ -346,7 +270,7 @@ pub(super) fn keys() -> Vec<String> {
 }
 
 /// Returns the flags of the commands whose flags are settings.
-fn args() -> Vec<Arg> {
+pub(super) fn args() -> Vec<Arg> {
     let root = Arguments::command();
     let commands = COMMANDS
         .iter()
