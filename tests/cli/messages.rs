@@ -29,7 +29,7 @@ fn an_address_in_use_is_said_with_the_flag_for_another() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let said = refused(&["serve", "--listen", &address]).replace(&address, "ADDRESS");
-    insta::assert_snapshot!(said, @"toolhost: cannot listen on ADDRESS: the address is in use; choose another with --listen");
+    insta::assert_snapshot!(said, @"toolhost: cannot listen on ADDRESS: the address is in use, perhaps by a toolhost that runs already: `toolhost ps --server local` asks it; or choose another with --listen");
 }
 
 #[test]

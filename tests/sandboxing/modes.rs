@@ -288,7 +288,7 @@ async fn a_denial_to_a_command_of_the_agent_api_is_in_the_audit_trail() {
     let request = site.request(reqwest::Method::POST, "/api/v0/processes/start");
     let request = request.json(&json!({ "command": command }));
     assert_eq!(request.send().await.unwrap().status(), 200);
-    let told = site.text("commands may never reach @HOME/.ssh/id (never)");
+    let told = site.text("@HOME/.ssh/id is closed to commands (never)");
     let trail = site.path("state/audit/audit.jsonl");
     crate::harness::until("the denial is in the audit trail", || {
         let text = std::fs::read_to_string(&trail).ok()?;
@@ -305,7 +305,7 @@ async fn a_denial_is_explained_to_the_model_and_in_the_audit_trail() {
     let script = site.script("cat @HOME/.ssh/id");
     let (status, body) = site.put("a", "execute", json!({ "command": script })).await;
     assert_eq!(status, 200, "{body}");
-    let told = site.text("commands may never reach @HOME/.ssh/id (never)");
+    let told = site.text("@HOME/.ssh/id is closed to commands (never)");
     assert!(body.to_string().contains(&told), "{body}");
     let (_, body) = site
         .put("a", "execute", json!({ "command": "cat none; echo works" }))

@@ -202,7 +202,7 @@ fn protected(path: &Path) -> String {
 
 fn hidden(path: &Path, never: &Closed) -> Option<String> {
     let is_hidden = never.covers(path);
-    is_hidden.then(|| format!("commands may never reach {} (never)", path.display()))
+    is_hidden.then(|| format!("{} is closed to commands (never)", path.display()))
 }
 
 /// Returns the absolute paths in a line of text, without `.` and `..`.
@@ -276,7 +276,7 @@ mod tests {
         for (line, expected) in [
             (
                 "cat: /root/.ssh/id: Permission denied",
-                Some("commands may never reach /root/.ssh/id (never)"),
+                Some("/root/.ssh/id is closed to commands (never)"),
             ),
             (
                 "touch: cannot touch '/usr/a b': Permission denied",
@@ -322,7 +322,7 @@ mod tests {
             ("cat: /tmp/file: Permission denied", None),
             (
                 "cat: /root/.ssh/id: No such file or directory",
-                Some("commands may never reach /root/.ssh/id (never)"),
+                Some("/root/.ssh/id is closed to commands (never)"),
             ),
             ("cat: /srv/x: No such file or directory", None),
             ("curl: (6) Could not resolve host: a.example", None),

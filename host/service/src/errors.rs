@@ -21,7 +21,8 @@ pub fn without_numbers(mut text: String) -> String {
 /// Returns the error text for an address that the server cannot listen on, with the remedy.
 pub(crate) fn cannot_listen(listen: &str, error: &io::Error) -> String {
     let why = match error.kind() {
-        io::ErrorKind::AddrInUse => "the address is in use; choose another with --listen".into(),
+        io::ErrorKind::AddrInUse => "the address is in use, perhaps by a toolhost that runs already: `toolhost ps --server local` asks it; or choose another with --listen"
+                .into(),
         io::ErrorKind::AddrNotAvailable => {
             "this machine does not have the address; choose another with --listen".into()
         }

@@ -90,7 +90,9 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         return Ok(ExitCode::SUCCESS);
     }
     if calls.is_empty() {
-        stderr::line(format_args!("toolhost: there is no such call"));
+        stderr::line(format_args!(
+            "toolhost: there is no such call; toolhost chats lists the chats that there are"
+        ));
     } else {
         print(&table::render(&calls, tables::width()))?;
     }

@@ -22,7 +22,7 @@ use own::Own;
 pub use way::leads_through;
 
 /// The text for a tool that names a closed path. It has the words of the note that a command gets.
-pub const REFUSAL: &str = "tools and commands may never reach this path (never)";
+pub const REFUSAL: &str = "this path is closed to tools and commands (never)";
 
 /// The device and the inode number of a file, which are the same for all its names.
 pub type Identity = (u64, u64);

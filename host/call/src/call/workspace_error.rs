@@ -36,7 +36,7 @@ pub enum WorkspaceError {
     WorkspaceExists(WorkspaceName),
     /// Something runs in the workspace.
     #[error(
-        "{calls} calls and {processes} processes run in the workspace \"{name}\": end them, or remove it with force"
+        "{} and {} run in the workspace \"{name}\": end them, or remove it with force", counted(*.calls, "call", "calls"), counted(*.processes, "process", "processes")
     )]
     WorkspaceInUse {
         /// The workspace.
@@ -120,6 +120,11 @@ impl WorkspaceError {
             _ => None,
         }
     }
+}
+
+/// Names a number of things.
+fn counted(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }
 
 /// Returns the way to go on with a chat whose host may be gone for good.

@@ -211,7 +211,7 @@ async fn a_closed_file_under_another_name_is_not_copied() {
     let made = directories.make(&name, &spec, &|workspace| workspace);
     let error = made.await.unwrap_err().to_string();
     assert!(
-        error.contains("template/below/file: tools and commands may never reach this path"),
+        error.contains("template/below/file: this path is closed to tools and commands"),
         "{error}"
     );
     let unmade = directories.open(&name, &spec).await.unwrap_err();

@@ -48,12 +48,9 @@ pub(in crate::cli::plugin) async fn run(
             for change in &changes {
                 let value = |value: &Value| shown_up_to(&value.to_string(), SHOWN);
                 let path = shown(&change.path);
-                let is_name = ["imports ", "needs "]
-                    .iter()
-                    .any(|list| path.starts_with(list));
                 print(&match (&change.old, &change.new) {
-                    (None, Some(_)) if is_name => format!("+ {path}"),
-                    (Some(_), None) if is_name => format!("- {path}"),
+                    (None, Some(Value::Bool(true))) => format!("+ {path}"),
+                    (Some(Value::Bool(true)), None) => format!("- {path}"),
                     (None, Some(new)) => format!("+ {path}  {}", value(new)),
                     (Some(old), None) => format!("- {path}  {}", value(old)),
                     (Some(old), Some(new)) => format!("~ {path}  {} -> {}", value(old), value(new)),
@@ -66,6 +63,24 @@ pub(in crate::cli::plugin) async fn run(
         }
     }
     Ok(exit_code(changes.is_empty()))
+}
+
+/// Returns the versions of interfaces by their names, so that another version is one change; true for what has no version.
+fn versions(imports: &[String]) -> Map<String, Value> {
+    let mut versions = Map::new();
+    for import in imports {
+        let (name, version) = match import.rsplit_once('@') {
+            Some((name, version)) => (name, Value::from(version)),
+            None => (import.as_str(), true.into()),
+        };
+        let known = versions.get(name).and_then(Value::as_str);
+        let version = match (known, version.as_str()) {
+            (Some(known), Some(version)) => format!("{known}, {version}").into(),
+            _ => version,
+        };
+        versions.insert(name.to_owned(), version);
+    }
+    versions
 }
 
 /// Returns what an operator decides by: what a component says of itself, imports, asks for and offers.
@@ -99,8 +114,40 @@ async fn facts(engine: &Engine, text: &str, registry: &RegistryOptions) -> anyho
     }
     Ok(json!({
         "says": serde_json::to_value(&metadata)?,
-        "imports": named(shape.imports.clone()),
+        "imports": versions(&shape.imports),
         "needs": named(needs),
         "tools": tools,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_version_of_an_interface_is_one_change() {
+        let of = |imports: &[&str]| {
+            let imports: Vec<_> = imports.iter().map(|import| (*import).to_owned()).collect();
+            Value::Object(versions(&imports))
+        };
+        let old = of(&[
+            "wasi:io/streams@0.2.3",
+            "toolhost:plugin/log@0.1.0",
+            "plain",
+        ]);
+        let new = of(&[
+            "wasi:io/streams@0.2.6",
+            "toolhost:plugin/log@0.1.0",
+            "plain",
+        ]);
+        let found = changes(&old, &new);
+        let [one] = found.as_slice() else {
+            panic!("{found:?}");
+        };
+        assert_eq!(
+            (&*one.path, &one.new),
+            ("wasi:io/streams", &Some("0.2.6".into()))
+        );
+        assert_eq!(of(&["a@1", "a@2"]), json!({ "a": "1, 2" }));
+    }
 }
