@@ -240,6 +240,52 @@ async fn every_route_is_described_and_nothing_else_is() {
     }
 }
 
+/// Returns whether the description of an operation has the problem of this code.
+pub(super) fn names_problem(operation: &Value, code: &str) -> bool {
+    let responses = operation["responses"].as_object().unwrap();
+    let examples = |response: &Value| {
+        response["content"]["application/problem+json"]["examples"]
+            .get(code)
+            .is_some()
+    };
+    responses.values().any(examples)
+}
+
+/// The states in which a server cannot tell what there is, or where it is, by the codes of their answers.
+const STATES: [&str; 5] = [
+    "unreadable",
+    "unrecorded",
+    "other_host",
+    "workspace_unavailable",
+    "loading",
+];
+
+/// `docs/http.md` has the table of routes and states, as the routes are described.
+#[tokio::test]
+async fn the_table_of_states_is_that_of_the_routes() {
+    let (_setup, server) = server().await;
+    let description = Description::of(&server).await;
+    let mut table = format!(
+        "| request | `{}` |\n|---|{}\n",
+        STATES.join("` | `"),
+        "---|".repeat(STATES.len())
+    );
+    for (path, method, operation) in description.operations() {
+        let names = |state: &str| names_problem(operation, state);
+        if STATES.iter().any(|state| names(state)) {
+            let cells = STATES
+                .map(|state| if names(state) { " yes |" } else { " |" })
+                .concat();
+            table.push_str(&format!("| `{method} {path}` |{cells}\n"));
+        }
+    }
+    let text = std::fs::read_to_string("../docs/http.md").unwrap();
+    assert!(
+        text.contains(&table),
+        "docs/http.md lacks this table:\n{table}"
+    );
+}
+
 #[tokio::test]
 async fn answers_are_as_described() {
     let (_setup, server) = server().await;

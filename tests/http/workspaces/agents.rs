@@ -8,6 +8,7 @@ use toolhost_remote::AgentsConfig;
 
 use toolhost_core::Host;
 
+use super::super::openapi::names_problem;
 use crate::harness::proxy::Proxy;
 use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
 
@@ -299,4 +300,80 @@ async fn calls_whose_agent_is_away_run_when_it_is_back() {
     }
     let ran = std::fs::read_to_string(root.path().join("ran")).unwrap();
     assert_eq!(ran, "ran\nran\n");
+}
+
+/// Each route says whether it needs the workspace, and tells the truth while that is away.
+#[tokio::test]
+async fn every_route_tells_that_the_agent_is_away() {
+    let (base, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let local = elsewhere::local(root.path()).await;
+    let agent = Server::agent(elsewhere::offer(local)).await;
+    let proxy = Proxy::to(&agent.url).await;
+    let mut config = elsewhere::agents("one", &proxy.url);
+    config.timing.patience = Duration::from_millis(100);
+    let host = Host::builder(base.path())
+        .state_dir(shared_state("state"))
+        .shared_code(shared_code().join("toolhost"))
+        .spawner(spawner())
+        .sandbox(without_namespaces())
+        .agents(config);
+    let server = Server::start(host.start().await.unwrap()).await;
+    let ask = async |method: &Method, path: &str, body| {
+        ask(&server, TOKEN, method.clone(), path, body).await
+    };
+    let background = json!({ "command": "exec sleep 1000", "run_in_background": true });
+    let call = json!({ "tool": "execute", "workspace": "one", "arguments": background });
+    let (status, began) = ask(&Method::PUT, "/v1/chats/a/calls/1", Some(call.clone())).await;
+    assert_eq!(status, 200, "{began}");
+    let process = began["processes"][0].as_str().unwrap();
+    let (_, description) = ask(&Method::GET, "/openapi.json", None).await;
+    let mut requests = Vec::new();
+    for (route, methods) in description["paths"].as_object().unwrap() {
+        if !route.starts_with("/v1/chats/{chat}") {
+            continue;
+        }
+        for (method, operation) in methods.as_object().unwrap() {
+            let method: Method = method.to_uppercase().parse().unwrap();
+            // A new call, and what there is of the old one.
+            let id = if method == Method::PUT { "2" } else { "1" };
+            let path = route
+                .replace("{chat}", "a")
+                .replace("{call}", id)
+                .replace("{process}", process);
+            let needs = names_problem(operation, "workspace_unavailable");
+            requests.push((method, path, needs));
+        }
+    }
+    requests.sort_by_key(|(method, path, _)| *method == Method::DELETE && !path.contains("/calls"));
+    assert!(requests.len() >= 10, "{requests:?}");
+    proxy.refuse().await;
+    for (method, path, needs) in requests {
+        if path.ends_with("/events") {
+            // It goes on, and has the rest when the agent is back.
+            continue;
+        }
+        let body = match (path.ends_with("/signal"), path.contains("/calls"), &method) {
+            (true, ..) => Some(json!({ "signal": "terminate" })),
+            (_, true, &Method::PUT | &Method::POST) => Some(call.clone()),
+            (_, _, &Method::PUT) => Some(json!({ "workspace": "one" })),
+            _ => None,
+        };
+        let (status, answer) = ask(&method, &path, body).await;
+        let is_of_store =
+            path.contains("/calls/1") || path.ends_with("/calls") && method == Method::GET;
+        let is_binding = method == Method::PUT && !path.contains("/calls");
+        if is_of_store || is_binding {
+            assert!(
+                [200, 204].contains(&status),
+                "{method} {path}: {status} {answer}"
+            );
+        } else {
+            assert!(needs, "{method} {path}: {status} {answer}");
+            assert_eq!(
+                (status, answer["code"].as_str()),
+                (503, Some("workspace_unavailable")),
+                "{method} {path}: {answer}"
+            );
+        }
+    }
 }

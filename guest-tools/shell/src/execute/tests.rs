@@ -1,5 +1,6 @@
 //! The reference's cases, and ours, with scripted processes.
 
+mod advice;
 mod foreground;
 
 use insta::assert_snapshot;

@@ -14,9 +14,8 @@ pub(super) const TOKEN: &str = "token";
 const PROBLEMS: &str = "x-problems";
 
 /// The problems of every operation, of those that need a token, and of those with a body.
-const ALWAYS: [&str; 5] = [
+const ALWAYS: [&str; 4] = [
     "broken_request",
-    "command",
     "foreign_host",
     "foreign_origin",
     "large_headers",

@@ -54,7 +54,8 @@ struct ProcessPage {
 /// Lists the processes of all chats
 ///
 /// In pages. A process that ends meanwhile may be on two pages; none is missed that there was when the first page was read. A
-/// process that was started over the agent API without a chat has no `chat`; a token with a prefix of chats does not see it.
+/// process that was started over the agent API without a chat has no `chat`; a token with a prefix of chats does not see it. The processes
+/// of an agent that does not answer within three seconds are missing: the list of a chat there is a 503 then.
 #[utoipa::path(
     get, path = "/v1/processes", operation_id = "listAllProcesses", tag = "processes",
     params(Parameters),

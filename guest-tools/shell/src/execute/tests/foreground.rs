@@ -458,62 +458,6 @@ fn says_that_nobody_can_answer() {
 }
 
 #[test]
-fn says_what_to_do_instead() {
-    for (command, output, code, note) in [
-        (
-            "git config --global user.name a",
-            "error: could not lock config file /h/.gitconfig: Read-only file system\n",
-            255,
-            Some(notes::OWN_CONFIGURATION),
-        ),
-        (
-            "set -o pipefail",
-            "sh: 1: set: Illegal option -o pipefail\n",
-            2,
-            Some(notes::BASH),
-        ),
-        (
-            "read -p 'Name? ' x; echo",
-            "Name? \n",
-            0,
-            Some(notes::NO_INPUT),
-        ),
-        (
-            "git commit",
-            "Author identity unknown\n\n*** Please tell me who you are.\n",
-            128,
-            Some(notes::IDENTITY),
-        ),
-        (
-            "git commit",
-            "Aborting commit due to empty commit message.\n",
-            1,
-            Some(notes::EDITOR),
-        ),
-        (
-            "vim e.txt",
-            "Vim: Warning: Output is not to a terminal\n",
-            1,
-            Some(notes::TERMINAL),
-        ),
-        ("cd src", "", 0, Some(notes::NEW_SHELL)),
-        ("cd src", "sh: 1: cd: can't cd to src\n", 2, None),
-        (
-            "cat a.txt",
-            "cat: a.txt: No such file or directory\n",
-            1,
-            None,
-        ),
-        ("cat /etc/hostname", "vm\n", 0, None),
-        ("cat a.txt", "hello\n", 0, Some(notes::FILE_DUMP)),
-    ] {
-        let process = FakeProcess::new("p1").prints(output).exits(code);
-        let report = run_command(&one(process), command);
-        assert_eq!(report.note.as_deref(), note, "{command}: {output}");
-    }
-}
-
-#[test]
 fn the_most_useful_notes_come_first() {
     let output = "line\n".repeat(30_000);
     let process = FakeProcess::new("p1")
