@@ -55,11 +55,10 @@ impl Clock {
             .optional()?;
         let now = Reading::take();
         let base = match last.flatten() {
-            // Both uptimes were rounded down, so the clock would lose up to a millisecond.
-            Some((boot, uptime, _, clock)) if boot == now.boot => {
-                clock.saturating_add(now.uptime.saturating_sub(uptime).max(0) + 1)
+            Some((boot, uptime, wall, clock)) => {
+                let last = Reading { boot, uptime, wall };
+                clock.saturating_add(now.since(&last))
             }
-            Some((_, _, wall, clock)) => clock.saturating_add(now.wall.saturating_sub(wall).max(0)),
             None => latest()?,
         };
         Ok(Self {
@@ -94,6 +93,15 @@ impl Clock {
 }
 
 impl Reading {
+    /// Returns how much time has passed since an earlier reading, in milliseconds.
+    fn since(&self, last: &Self) -> i64 {
+        match self.boot == last.boot {
+            // Both uptimes were rounded down, so the clock would lose up to a millisecond.
+            true => self.uptime.saturating_sub(last.uptime).max(0) + 1,
+            false => self.wall.saturating_sub(last.wall).max(0),
+        }
+    }
+
     fn take() -> Self {
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         Self {
@@ -134,28 +142,51 @@ mod tests {
     use super::*;
     use crate::sqlite::schema;
 
-    /// The uptime was once read in whole seconds, so that the clock of the next host was up to a second late or early.
     #[test]
     fn the_clock_of_the_next_host_goes_on_where_the_last_one_stopped() {
         let connection = Connection::open_in_memory().unwrap();
         schema::migrate(&connection, schema::STEPS, |_| Ok(())).unwrap();
         let mut clock = Clock::open(&connection, || Ok(0)).unwrap();
-        let (began, first) = (uptime(), clock.now());
-        for opened in 1.. {
+        for _ in 0..100 {
             clock.save(&connection).unwrap();
             let last = clock.now();
             clock = Clock::open(&connection, || Ok(0)).unwrap();
             let now = clock.now();
             assert!(now >= last, "{now} follows {last}");
-            let passed = uptime() - began;
-            // Each opening, and each rounding, may add a millisecond.
-            assert!(
-                now - first <= passed + opened + 2,
-                "{now} after {passed} ms"
-            );
-            if passed > 1000 {
-                return;
+        }
+    }
+
+    #[test]
+    fn the_clock_follows_the_uptime_and_across_a_reboot_the_wall_clock() {
+        let reading = |boot: &str, uptime, wall| Reading {
+            boot: boot.to_owned(),
+            uptime,
+            wall,
+        };
+        let last = reading("a", 1_999, 5_000);
+        for (now, passed) in [
+            (reading("a", 2_000, 9_000), 2),
+            (reading("a", 1_000, 9_000), 1),
+            (reading("b", 10, 5_700), 700),
+            (reading("b", 10, 4_000), 0),
+        ] {
+            assert_eq!(now.since(&last), passed);
+        }
+    }
+
+    /// The uptime was once read in whole seconds, so that the clock of the next host was up to a second late or early.
+    #[test]
+    fn the_uptime_has_milliseconds() {
+        let mut changes = vec![uptime()];
+        while changes.len() < 4 {
+            let now = uptime();
+            if changes.last() != Some(&now) {
+                changes.push(now);
             }
         }
+        assert!(
+            changes.iter().any(|change| change % 1000 != 0),
+            "{changes:?}"
+        );
     }
 }
