@@ -275,14 +275,16 @@ pub(super) fn environment(config: &Config) -> Check {
     let mut passed: Vec<_> = environment.names().collect();
     let own: BTreeSet<_> = environment.own_names().chain(temporary).collect();
     passed.retain(|name| !own.contains(name));
+    let own: Vec<_> = own.into_iter().collect();
     Check::ok(
         "environment",
         format!(
-            "commands get {} variables: {} of this host ({}), and {} of Toolhost",
+            "commands get {} variables: {} of this host ({}), and {} of Toolhost ({})",
             passed.len() + own.len(),
             passed.len(),
             passed.join(" "),
-            own.len()
+            own.len(),
+            own.join(" ")
         ),
     )
 }
