@@ -43,7 +43,8 @@ pub use error::{Error, Reason};
 /// A short text can match millions of times, and what replaces it can be long.
 pub const MAX_RESULT: usize = 16 * 1024 * 1024;
 
-const BOM: &[u8] = "\u{FEFF}".as_bytes();
+/// A byte order mark.
+pub(crate) const BOM: &[u8] = "\u{FEFF}".as_bytes();
 
 /// One replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

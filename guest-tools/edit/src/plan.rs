@@ -5,11 +5,8 @@ use std::fmt;
 
 use crate::diff::{Bounds, diff};
 use crate::encoding::{Encoding, Text};
-use crate::matcher::{Edit, apply};
+use crate::matcher::{BOM, Edit, apply};
 use crate::path::clean;
-
-/// A byte order mark.
-const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// The edits of one file.
 #[derive(Clone, Debug)]
@@ -121,7 +118,7 @@ impl Planned {
     pub fn diff(&self, bounds: Bounds) -> String {
         let (mut old, mut new) = (self.old.bytes.as_slice(), self.new.as_slice());
         // A mark that stays is none of the text.
-        if let (Some(without), Some(of_new)) = (old.strip_prefix(MARK), new.strip_prefix(MARK)) {
+        if let (Some(without), Some(of_new)) = (old.strip_prefix(BOM), new.strip_prefix(BOM)) {
             (old, new) = (without, of_new);
         }
         diff(&self.path, old, new, bounds)

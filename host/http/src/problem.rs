@@ -202,12 +202,9 @@ impl From<Refused> for Problem {
             Refused::Loading(_) => Kind::LOADING,
             Refused::Unrecorded(_) => Kind::UNRECORDED,
             Refused::Unreadable(_) => Kind::UNREADABLE,
-            Refused::Workspace(_) => Kind::WORKSPACE_UNAVAILABLE,
+            Refused::Workspace(error) => return error.clone().into(),
             Refused::Closed => Kind::SHUTTING_DOWN,
         };
-        if let Refused::Workspace(error) = refused {
-            return error.into();
-        }
         Self {
             retry_after: refused.retry_after(),
             ..Self::new(kind, refused.to_string())

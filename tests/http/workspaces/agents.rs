@@ -12,6 +12,45 @@ use super::super::openapi::names_problem;
 use crate::harness::proxy::Proxy;
 use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
 
+/// Starts a host with these agents.
+async fn serving(base: &std::path::Path, agents: AgentsConfig) -> Server {
+    let host = Host::builder(base)
+        .state_dir(shared_state("state"))
+        .shared_code(shared_code().join("toolhost"))
+        .spawner(spawner())
+        .sandbox(without_namespaces())
+        .agents(agents);
+    Server::start(host.start().await.unwrap()).await
+}
+
+/// A host that reaches its agent `one` through a proxy, and does not wait long for it.
+struct Behind {
+    server: Server,
+    proxy: Proxy,
+    /// The directory of the agent.
+    root: TempDir,
+    _agent: Server,
+    _base: TempDir,
+}
+
+impl Behind {
+    async fn new() -> Self {
+        let (base, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let local = elsewhere::local(root.path()).await;
+        let agent = Server::agent(elsewhere::offer(local)).await;
+        let proxy = Proxy::to(&agent.url).await;
+        let mut config = elsewhere::agents("one", &proxy.url);
+        config.timing.patience = Duration::from_millis(100);
+        Self {
+            server: serving(base.path(), config).await,
+            proxy,
+            root,
+            _agent: agent,
+            _base: base,
+        }
+    }
+}
+
 /// A host with two agents by name, `one` and `two`, each with a directory.
 struct Agents {
     server: Server,
@@ -33,15 +72,8 @@ impl Agents {
             agents.push((server, root));
         }
         config.allowed.push(agents[1].0.url.clone());
-        let host = Host::builder(base.path())
-            .state_dir(shared_state("state"))
-            .shared_code(shared_code().join("toolhost"))
-            .spawner(spawner())
-            .sandbox(without_namespaces())
-            .agents(config);
-        let host = host.start().await.unwrap();
         Self {
-            server: Server::start(host).await,
+            server: serving(base.path(), config).await,
             agents,
             _base: base,
         }
@@ -244,21 +276,10 @@ async fn a_request_names_an_address_that_the_operator_allows() {
 /// What did not run has no reply that is kept: the same request runs when the agent is back.
 #[tokio::test]
 async fn calls_whose_agent_is_away_run_when_it_is_back() {
-    let (base, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let local = elsewhere::local(root.path()).await;
-    let agent = Server::agent(elsewhere::offer(local)).await;
-    let proxy = Proxy::to(&agent.url).await;
-    let mut config = elsewhere::agents("one", &proxy.url);
-    config.timing.patience = Duration::from_millis(100);
-    let host = Host::builder(base.path())
-        .state_dir(shared_state("state"))
-        .shared_code(shared_code().join("toolhost"))
-        .spawner(spawner())
-        .sandbox(without_namespaces())
-        .agents(config);
-    let server = Server::start(host.start().await.unwrap()).await;
+    let behind = Behind::new().await;
+    let (server, proxy, root) = (&behind.server, &behind.proxy, &behind.root);
     let put = async |path: &str, body: &Value| {
-        ask(&server, TOKEN, Method::PUT, path, Some(body.clone())).await
+        ask(server, TOKEN, Method::PUT, path, Some(body.clone())).await
     };
     let of = |tool: &str, arguments: Value| json!({ "tool": tool, "workspace": "one", "arguments": arguments });
     let calls = [
@@ -278,7 +299,7 @@ async fn calls_whose_agent_is_away_run_when_it_is_back() {
                 refused["code"], "workspace_unavailable",
                 "{call}: {refused}"
             );
-            let (status, unknown) = ask(&server, TOKEN, Method::GET, &path, None).await;
+            let (status, unknown) = ask(server, TOKEN, Method::GET, &path, None).await;
             assert_eq!(status, 404, "{call}: {unknown}");
         }
         proxy.accept().await;
@@ -305,21 +326,10 @@ async fn calls_whose_agent_is_away_run_when_it_is_back() {
 /// Each route says whether it needs the workspace, and tells the truth while that is away.
 #[tokio::test]
 async fn every_route_tells_that_the_agent_is_away() {
-    let (base, root) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let local = elsewhere::local(root.path()).await;
-    let agent = Server::agent(elsewhere::offer(local)).await;
-    let proxy = Proxy::to(&agent.url).await;
-    let mut config = elsewhere::agents("one", &proxy.url);
-    config.timing.patience = Duration::from_millis(100);
-    let host = Host::builder(base.path())
-        .state_dir(shared_state("state"))
-        .shared_code(shared_code().join("toolhost"))
-        .spawner(spawner())
-        .sandbox(without_namespaces())
-        .agents(config);
-    let server = Server::start(host.start().await.unwrap()).await;
+    let behind = Behind::new().await;
+    let (server, proxy) = (&behind.server, &behind.proxy);
     let ask = async |method: &Method, path: &str, body| {
-        ask(&server, TOKEN, method.clone(), path, body).await
+        ask(server, TOKEN, method.clone(), path, body).await
     };
     let background = json!({ "command": "exec sleep 1000", "run_in_background": true });
     let call = json!({ "tool": "execute", "workspace": "one", "arguments": background });

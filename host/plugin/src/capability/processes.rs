@@ -148,6 +148,15 @@ fn narrower(without: wit::Restrictions) -> Narrower {
     }
 }
 
+/// Returns how a call is turned away whose operation failed like this, and did nothing. `None`: its guest is told.
+fn turned_away(error: &Error) -> Option<Refused> {
+    match error {
+        Error::Busy(reason) => Some(Refused::Busy(reason.clone())),
+        Error::Unavailable(reason) => Some(unreachable(reason)),
+        _ => None,
+    }
+}
+
 /// Starts a process in a task of its own: if the guest is dropped meanwhile, the call still learns of the process. Returns its
 /// id.
 async fn start(call: &Call, command: Command) -> Result<String> {
@@ -159,7 +168,7 @@ async fn start(call: &Call, command: Command) -> Result<String> {
         if let Err(Error::UnknownOutcome(_) | Error::Interrupted) = began {
             started.note_uncertain();
         }
-        if !matches!(began, Err(Error::Busy(_) | Error::Unavailable(_))) {
+        if began.as_ref().err().and_then(turned_away).is_none() {
             effects.note();
         }
         let id = began?.id;
@@ -188,12 +197,9 @@ impl wit::Host for View<'_, Processes> {
             Ok(error) => error,
             Err(error) => return error.downcast(),
         };
-        let refused = match &error {
-            Error::Busy(reason) => Some(Refused::Busy(reason.clone())),
-            Error::Unavailable(reason) => Some(unreachable(reason)),
-            _ => None,
-        };
-        refused.map_or(Ok(()), |refused| self.state.scope.turn_away(refused))?;
+        if let Some(refused) = turned_away(&error) {
+            self.state.scope.turn_away(refused)?;
+        }
         Ok(error.into())
     }
 
