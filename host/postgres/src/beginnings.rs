@@ -3,12 +3,12 @@
 //! A beginning that the database stored and did not answer names this host, and the call does not run. A repeat at this host may run it. At
 //! another host, a repeat would wait for its end for ever, so the host withdraws such beginnings.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
 use crate::{Key, Shared};
@@ -19,8 +19,7 @@ const UNSURE: Duration = Duration::from_secs(120);
 /// The calls that are about to begin, and those of which it is not known whether their beginnings are stored.
 #[derive(Debug, Default)]
 pub(crate) struct Beginnings {
-    under_way: Mutex<HashSet<Key>>,
-    is_over: Notify,
+    under_way: Mutex<HashMap<Key, Arc<tokio::sync::Mutex<()>>>>,
     unsure: Mutex<HashMap<Key, (Instant, Vec<Uuid>)>>,
 }
 
@@ -28,27 +27,27 @@ pub(crate) struct Beginnings {
 pub(crate) struct Turn<'a> {
     beginnings: &'a Beginnings,
     key: Key,
+    /// `None` while the task waits.
+    right: Option<OwnedMutexGuard<()>>,
 }
 
 impl Beginnings {
-    /// Waits for the turn at a call.
+    /// Waits for the turn at a call. Who comes first has the first turn: a call that is withdrawn again and again, because the database
+    /// does not answer, can begin between two attempts.
     pub(crate) async fn turn(&self, key: Key) -> Turn<'_> {
-        loop {
-            let mut over = std::pin::pin!(self.is_over.notified());
-            over.as_mut().enable();
-            if self.under_way.lock().insert(key.clone()) {
-                return Turn {
-                    beginnings: self,
-                    key,
-                };
-            }
-            over.await;
-        }
+        let mut turn = Turn {
+            beginnings: self,
+            key: key.clone(),
+            right: None,
+        };
+        let right = Arc::clone(self.under_way.lock().entry(key).or_default());
+        turn.right = Some(right.lock_owned().await);
+        turn
     }
 
     /// Returns whether a call is about to begin.
     pub(crate) fn is_under_way(&self, key: &Key) -> bool {
-        self.under_way.lock().contains(key)
+        self.under_way.lock().contains_key(key)
     }
 }
 
@@ -70,8 +69,13 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.beginnings.under_way.lock().remove(&self.key);
-        self.beginnings.is_over.notify_waiters();
+        self.right.take();
+        let mut under_way = self.beginnings.under_way.lock();
+        let right = under_way.get(&self.key);
+        // Every task that waits has a reference.
+        if right.is_some_and(|right| Arc::strong_count(right) == 1) {
+            under_way.remove(&self.key);
+        }
     }
 }
 
