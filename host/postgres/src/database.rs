@@ -68,9 +68,9 @@ impl Database {
         (status.size as u64, status.waiting as u64)
     }
 
-    /// Takes a connection.
+    /// Takes a connection. The pool bounds the time until one is made, and not the time of the first statements on it.
     pub(crate) async fn connection(&self) -> Result<Object, Fault> {
-        Ok(self.pool.get().await?)
+        self.within(async { Ok(self.pool.get().await?) }).await
     }
 
     /// Waits for work no longer than the database has time to answer.

@@ -120,7 +120,8 @@ async fn listen_once(
     let mut messages =
         futures_util::stream::poll_fn(move |context| connection.poll_message(context));
     let working = async {
-        start(shared, &client).await?;
+        let started = timeout(config.patience, start(shared, &client)).await;
+        started.map_err(|_| Fault::Late(config.patience))??;
         // The store may have been dropped meanwhile.
         _ = begun.take().map(|begun| begun.send(()));
         let (mut beats, patience) = (shared.lease.beats(), shared.lease.patience());

@@ -23,6 +23,8 @@ use crate::workspaces::workspace;
 struct Way {
     url: String,
     swallows: watch::Sender<bool>,
+    /// Whether all answers are swallowed on connections that are made from now on, once they are made.
+    mutes: watch::Sender<bool>,
     /// The number of the last connection on which all answers are swallowed.
     dead: watch::Sender<u64>,
     made: Arc<AtomicU64>,
@@ -36,7 +38,8 @@ impl Way {
         let socket = format!("{directory}/.s.PGSQL.{port}");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let swallows = watch::Sender::new(false);
+        let (swallows, mutes) = (watch::Sender::new(false), watch::Sender::new(false));
+        let is_muted = mutes.subscribe();
         let (dead, made) = (watch::Sender::new(0), Arc::new(AtomicU64::new(0)));
         let (state, is_dead, count) = (swallows.subscribe(), dead.subscribe(), Arc::clone(&made));
         tokio::spawn(async move {
@@ -48,11 +51,16 @@ impl Way {
                     _ = tokio::io::copy(&mut from_client, &mut to_server).await;
                 });
                 let (state, is_dead) = (state.clone(), is_dead.clone());
+                let is_muted = *is_muted.borrow();
+                let mut is_made = false;
                 let number = count.fetch_add(1, Ordering::SeqCst) + 1;
                 tokio::spawn(async move {
                     let mut bytes = vec![0; 4096];
                     while let Ok(count @ 1..) = from_server.read(&mut bytes).await {
                         let is_lost = *state.borrow() || *is_dead.borrow() >= number;
+                        let is_lost = is_lost || (is_muted && is_made);
+                        // `ReadyForQuery` ends what the server says of a new connection.
+                        is_made |= bytes[..count].ends_with(b"Z\0\0\0\x05I");
                         if !is_lost && to_client.write_all(&bytes[..count]).await.is_err() {
                             return;
                         }
@@ -63,6 +71,7 @@ impl Way {
         Self {
             url: format!("host=127.0.0.1 port={port} {rest}"),
             swallows,
+            mutes,
             dead,
             made,
         }
@@ -105,6 +114,30 @@ async fn a_host_listens_again_after_packets_were_dropped() {
         }
     };
     timeout(Duration::from_mins(1), heard).await.unwrap();
+}
+
+/// A connection that is cut right after it was made must not keep anybody waiting for ever.
+#[needs(postgres)]
+#[tokio::test]
+async fn a_new_connection_without_answers_is_given_up() {
+    let url = server::database();
+    let way = Way::to(&url).await;
+    let (one, other) = (way.impatient().await, open(&url).await);
+    let mut news = one.news().unwrap();
+    way.mutes.send_replace(true);
+    way.drop_packets();
+    for _ in 0..3 {
+        let lost = timeout(Duration::from_mins(1), one.begin(call("c", "1")));
+        lost.await.expect("it gives up").unwrap_err();
+    }
+    way.mutes.send_replace(false);
+    let begun = async {
+        while one.begin(call("c", "1")).await.is_err() {}
+        while !matches!(news.recv().await, Some(News::Workspace(_))) {
+            other.put_workspace(workspace("w")).await.unwrap();
+        }
+    };
+    timeout(Duration::from_mins(1), begun).await.unwrap();
 }
 
 /// The database stores that a call begins, and the host never hears of it: it did not run, so a repeat may run it, at whichever host.
