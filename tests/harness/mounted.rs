@@ -71,6 +71,12 @@ impl Mounted {
         self.remount("remount,abort");
     }
 
+    /// Lets every change wait until the returned value is dropped, as on a disk that hangs. This needs `fsfreeze`.
+    pub(crate) fn hang(&self) -> Hanging {
+        freeze("--freeze", &self.0);
+        Hanging(self.0.clone())
+    }
+
     fn remount(&self, option: &str) {
         let mut command = Command::new("mount");
         let done = command.args(["-o", option]).arg(&self.0).output();
@@ -81,6 +87,20 @@ impl Mounted {
     pub(crate) fn empty(&self) {
         std::fs::remove_file(self.0.join("filler")).unwrap();
     }
+}
+
+/// A file system that takes no change until this is dropped.
+pub(crate) struct Hanging(PathBuf);
+
+impl Drop for Hanging {
+    fn drop(&mut self) {
+        freeze("--unfreeze", &self.0);
+    }
+}
+
+fn freeze(how: &str, place: &Path) {
+    let done = Command::new("fsfreeze").arg(how).arg(place).status();
+    assert!(done.unwrap().success() || std::thread::panicking());
 }
 
 impl Drop for Mounted {

@@ -10,11 +10,11 @@ use toolhost_workspace::process::{Saved, WINDOW};
 use super::{TestRegistry, chat, config, gone, kept, open_kept, pattern, read_all, sh};
 use crate::harness::{self, Mounted, PATIENCE, until};
 
-/// Mounts a file system of one MiB at the place of the state directory in a workspace.
+/// Mounts a file system of two MiB at the place of the state directory in a workspace.
 fn small_disk(workspace: &Path) -> Mounted {
     let place = workspace.join("state");
     std::fs::create_dir(&place).unwrap();
-    Mounted::in_memory(&place, "size=1m")
+    Mounted::in_memory(&place, "size=2m")
 }
 
 fn setup() -> (Mounted, TestRegistry) {

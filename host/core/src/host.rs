@@ -426,8 +426,6 @@ impl Host {
             Some(local) => local.end_all().await,
             None => Vec::new(),
         };
-        // Only now: the ends of processes are changes as well. The next start adds those that the disk does not take.
-        _ = self.inner.records.finish().await;
         self.inner.events.close();
         let audit = self.inner.audit.clone();
         // This waits for the disk.

@@ -86,11 +86,6 @@ impl Store for Postgres {
         self.change("end a call", async move |shared| shared.end(&ended).await)
     }
 
-    fn note(&self, _: ChatId, _: CallId) -> Answer<'_, ()> {
-        // Other hosts would not know of it.
-        Box::pin(std::future::ready(Err(StoreError::NoLease)))
-    }
-
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
         self.change("withdraw a call", async move |shared| {
             shared.withdraw(&chat, &call, None).await

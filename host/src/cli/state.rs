@@ -56,7 +56,7 @@ enum Command {
     /// Copy the store into a file that a host can use instead
     ///
     /// It works while a host runs: the copy has what was stored when the command began. To restore it, end the host, remove
-    /// store.db-wal and store.db-shm from the state directory, leave store.seen there, and copy the file over store.db.
+    /// store.db-wal and store.db-shm from the state directory, and copy the file over store.db.
     Backup {
         /// The file to write, which must not exist yet; only its owner can read it
         file: PathBuf,
@@ -115,8 +115,8 @@ impl Place {
     }
 
     /// Opens the file of the store.
-    fn file(&self, lock: Option<&Lock>) -> anyhow::Result<StoreFile> {
-        let file = StoreFile::open(&self.0, lock.is_some())?;
+    fn file(&self) -> anyhow::Result<StoreFile> {
+        let file = StoreFile::open(&self.0)?;
         file.with_context(|| {
             let path = self.0.path().display();
             format!("there is no store in {path}: no host has kept calls there")

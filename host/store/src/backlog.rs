@@ -103,10 +103,17 @@ impl<C: Change> Backlog<C> {
         precedes: impl Fn(&C) -> bool,
         work: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
-        match self.catch_up(store).await {
-            Err(error) if self.look(|mut changes| Iterator::any(&mut changes, precedes)) => {
-                Err(error)
+        let waits = || self.look(|mut changes| Iterator::any(&mut changes, &precedes));
+        // Work on another record does not wait for the task that stores the changes.
+        let caught_up = match self.storing.try_lock() {
+            Err(_) if !waits() => Ok(()),
+            alone => {
+                drop(alone);
+                self.catch_up(store).await
             }
+        };
+        match caught_up {
+            Err(error) if waits() => Err(error),
             _ => work.await,
         }
     }
@@ -131,7 +138,11 @@ impl<C: Change> Backlog<C> {
                 Err(error @ StoreError::Damaged { .. }) => drop_damaged(&error),
                 Err(error) => {
                     failed.push(number);
+                    let is_late = matches!(error, StoreError::Late { .. });
                     first = first.and(Err(error));
+                    if is_late {
+                        break;
+                    }
                     continue;
                 }
                 Ok(()) => {}

@@ -75,6 +75,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
+    /// The disk has not answered in time.
+    #[error("the disk of {path} does not answer: look at the log of the machine", path = path.display())]
+    Late {
+        /// The file.
+        path: PathBuf,
+    },
     /// The database cannot be reached.
     #[error("the database cannot be reached")]
     Unreachable {

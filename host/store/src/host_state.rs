@@ -1,5 +1,6 @@
 //! The state of a host: its store, the directory for saved outputs, and the lock that keeps other hosts from using them.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -131,7 +132,11 @@ fn open_store(directory: &StateDir, durability: Durability) -> Result<Sqlite, St
     if durability == Durability::Power {
         return Err(error);
     }
-    let Ok(store) = Sqlite::in_memory_of(Some(directory)) else {
+    let refusal = match error {
+        StoreError::Full { .. } => ErrorKind::StorageFull,
+        _ => ErrorKind::ReadOnlyFilesystem,
+    };
+    let Ok(store) = Sqlite::in_memory_of(directory, refusal) else {
         return Err(error);
     };
     tracing::warn!(

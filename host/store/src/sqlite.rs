@@ -1,8 +1,6 @@
 //! The implementation of [`Store`] on SQLite, with a file in the state directory.
 
 mod at_rest;
-mod blocked;
-mod bloom;
 mod calls;
 mod chats;
 mod clock;
@@ -10,7 +8,7 @@ mod core;
 mod fault;
 mod file;
 mod filter;
-mod known;
+mod key;
 mod nested;
 mod open;
 mod operations;
@@ -19,37 +17,28 @@ mod process_row;
 mod readers;
 mod records;
 mod recover;
-mod reserve;
+mod room;
 mod row;
 mod schema;
 mod session_row;
-mod stage_commit;
-mod stage_file;
-mod staging;
-mod survey;
 mod sweep;
 mod upkeep;
-mod witness;
 mod workspace_row;
 mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread::JoinHandle;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use rusqlite::Connection;
 use toolhost_state::state_dir::{Lock, StateDir};
 
 use self::core::{Core, Metrics, Running};
 use crate::{Answer, StoreError};
 use fault::Fault;
-use known::Known;
 use readers::Readers;
-use staging::Staging;
-use witness::Witness;
+use room::Room;
 use writer::Writer;
 
 pub use at_rest::AtRest;
@@ -60,7 +49,10 @@ pub use recover::Recovered;
 const FILE: &str = "store.db";
 
 /// How long a connection waits for a lock that another connection has.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY: Duration = Duration::from_secs(5);
+
+/// How long a caller waits for the disk. After that, a change was not made, or is undone.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The failures that stored changes survive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,26 +82,15 @@ impl std::str::FromStr for Durability {
     }
 }
 
-/// A store in a file of the state directory.
+/// A store in a file of the state directory, or in memory. No operation waits for the disk on the thread of its caller, or for longer than
+/// ten seconds.
 #[derive(Debug)]
 pub struct Sqlite {
-    shared: Arc<Shared>,
-    /// The thread that empties the write-ahead log.
-    log_thread: Option<JoinHandle<()>>,
-    /// The thread that reads the known calls into memory.
-    survey_thread: Option<JoinHandle<()>>,
-    /// Released when the store is closed.
-    lock: Option<Lock>,
-}
-
-#[derive(Debug)]
-struct Shared {
     path: PathBuf,
     has_set_aside: bool,
-    writer: Arc<Writer>,
-    readers: Readers,
-    witness: Arc<Mutex<Witness>>,
-    known: Arc<Known>,
+    writer: Writer,
+    /// `None` for a store in memory, whose one connection also reads.
+    readers: Option<Arc<Readers>>,
     running: Running,
     metrics: Arc<Metrics>,
 }
@@ -136,50 +117,28 @@ impl Sqlite {
     /// [`StoreError::Damaged`] if damage may hide calls that the store knew. Other errors if the system refuses.
     pub fn open(directory: &StateDir, durability: Durability) -> Result<Self, StoreError> {
         let path = directory.path().join(FILE);
-        let store_error = |fault: Fault| fault.into_store_error(&path, "open its file");
-        let (full, asked) = sync_channel(1);
-        let core = match open::open(directory, durability, full.clone()) {
-            // SQLite reports a full disk by various errors, so free the reserve after any of them and try again.
-            Err(Fault::Sql(_) | Fault::Io(_)) if reserve::free(directory).unwrap_or(false) => {
-                open::open(directory, durability, full)
-            }
-            opened => opened,
+        let opening = || {
+            let mut core = match open::open(directory, durability) {
+                // SQLite reports a full disk by various errors, so free the reserve after any of them and try again.
+                Err(Fault::Sql(_) | Fault::Io(_))
+                    if room::free_reserve(directory).unwrap_or(false) =>
+                {
+                    open::open(directory, durability)?
+                }
+                opened => opened?,
+            };
+            core.room = Room::take(&path);
+            room::make_reserve(directory);
+            Ok(Self {
+                path: path.clone(),
+                has_set_aside: recover::has_set_aside(directory)?,
+                readers: Some(Readers::new(path.clone())),
+                running: Arc::clone(&core.running),
+                metrics: Arc::clone(&core.metrics),
+                writer: Writer::start(core)?,
+            })
         };
-        let mut core = core.map_err(store_error)?;
-        reserve::create(directory);
-        core.stage_changes(directory, durability);
-        let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let (witness, known) = (Arc::clone(&core.witness), Arc::clone(&core.known));
-        let shared = Arc::new(Shared {
-            path: path.clone(),
-            has_set_aside: recover::has_set_aside(directory)
-                .map_err(|error| store_error(error.into()))?,
-            writer: Writer::start(core, durability).map_err(|error| store_error(error.into()))?,
-            readers: Readers::new(path.clone()),
-            witness,
-            known,
-            running,
-            metrics,
-        });
-        let start = |name: &str, work: fn(&Shared, &Receiver<()>), asked| {
-            let shared = Arc::clone(&shared);
-            let thread = std::thread::Builder::new().name(name.to_owned());
-            let thread = thread.spawn(move || work(&shared, &asked));
-            thread.map_err(|error| store_error(error.into()))
-        };
-        let log_thread = Some(start("store", Shared::empty_log_when_asked, asked)?);
-        let mut survey_thread = None;
-        if shared.writer.staging().is_some() {
-            let (wake, woken) = sync_channel(1);
-            survey_thread = Some(start("store-survey", survey::survey_when_asked, woken)?);
-            shared.known.begin(wake);
-        }
-        Ok(Self {
-            shared,
-            log_thread,
-            survey_thread,
-            lock: None,
-        })
+        opening().map_err(|fault: Fault| fault.into_store_error(&path, "open its file"))
     }
 
     /// Makes a store in memory, which ends with the host.
@@ -188,55 +147,48 @@ impl Sqlite {
     ///
     /// If the system has no memory for it.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::in_memory_of(None)
+        let path = PathBuf::from(":memory:");
+        let core = open::open_in_memory(None);
+        let core = core.map_err(|fault| fault.into_store_error(&path, "be made in memory"))?;
+        Ok(Self::on(core, false))
     }
 
-    /// Makes a store in memory with a copy of the records of a state directory, for a host whose disk is full or read-only. The file
-    /// is not changed. If the directory has a store, a call begins only if it could be noted there. The caller must hold the lock of the
-    /// directory.
+    /// Makes a store in memory with a copy of the records of a state directory whose disk cannot be written. The file is not changed. If
+    /// the directory has a store, no call begins, and `refusal` says why. The caller must hold the lock of the directory.
     ///
     /// # Errors
     ///
     /// If the file cannot be read.
-    pub fn in_memory_of(directory: Option<&StateDir>) -> Result<Self, StoreError> {
-        let path = PathBuf::from(":memory:");
-        let store_error = |fault: Fault| fault.into_store_error(&path, "be copied into memory");
-        let mut source = None;
-        if let Some(directory) = directory
-            && open::is_there(directory, &directory.path().join(FILE)).map_err(store_error)?
-        {
-            source = Some(directory);
+    pub fn in_memory_of(
+        directory: &StateDir,
+        refusal: std::io::ErrorKind,
+    ) -> Result<Self, StoreError> {
+        let path = directory.path().join(FILE);
+        let opening = || {
+            let source = open::is_there(directory, &path)?.then_some(path.as_path());
+            let mut core = open::open_in_memory(source)?;
+            core.refusal = source.map(|_| refusal);
+            Ok(Self::on(core, recover::has_set_aside(directory)?))
+        };
+        opening().map_err(|fault: Fault| fault.into_store_error(&path, "be copied into memory"))
+    }
+
+    /// Makes a store of a connection to memory.
+    fn on(core: Core, has_set_aside: bool) -> Self {
+        Self {
+            path: core.path.clone(),
+            has_set_aside,
+            readers: None,
+            running: Arc::clone(&core.running),
+            metrics: Arc::clone(&core.metrics),
+            writer: Writer::here(core),
         }
-        // A store in memory has no log file, so nothing ever asks for the log to be emptied.
-        let (full, _) = sync_channel(1);
-        let core = open::open_in_memory(source, full).map_err(store_error)?;
-        let (running, metrics) = (Arc::clone(&core.running), Arc::clone(&core.metrics));
-        let (witness, known) = (Arc::clone(&core.witness), Arc::clone(&core.known));
-        let writer =
-            Writer::start(core, Durability::Host).map_err(|error| store_error(error.into()))?;
-        let has_set_aside = directory.map_or(Ok(false), recover::has_set_aside);
-        let shared = Arc::new(Shared {
-            has_set_aside: has_set_aside.map_err(|error| store_error(error.into()))?,
-            readers: Readers::Memory(Arc::clone(&writer)),
-            path,
-            writer,
-            witness,
-            known,
-            running,
-            metrics,
-        });
-        Ok(Self {
-            shared,
-            log_thread: None,
-            survey_thread: None,
-            lock: None,
-        })
     }
 
     /// Holds the lock of the directory until the store is closed.
     #[must_use]
-    pub fn holding(mut self, lock: Lock) -> Self {
-        self.lock = Some(lock);
+    pub fn holding(self, lock: Lock) -> Self {
+        self.writer.hold(lock);
         self
     }
 
@@ -267,15 +219,20 @@ impl Sqlite {
     /// [`StoreError::Damaged`] if [`StoreFile::check`] finds a problem. SQLite would rebuild all indexes, and nothing would show any
     /// more which rows are missing.
     pub fn compact(directory: &StateDir) -> Result<(), StoreError> {
-        let store = Self::open(directory, Durability::Host)?;
-        if let Some(file) = StoreFile::open(directory, true)?
-            && let Some(problem) = file.check()?.into_iter().next()
-        {
-            let path = file.path().to_owned();
-            return Err(StoreError::Damaged { path, problem });
+        let path = directory.path().join(FILE);
+        let compacting = || {
+            let mut core = open::open(directory, Durability::Host)?;
+            if let Some(problem) = upkeep::check(&core.connection)?.into_iter().next() {
+                return Ok(Some(problem));
+            }
+            core.compact()?;
+            core.close();
+            Ok(None)
+        };
+        match compacting().map_err(|fault: Fault| fault.into_store_error(&path, "be compacted"))? {
+            Some(problem) => Err(StoreError::Damaged { path, problem }),
+            None => Ok(()),
         }
-        let compacted = store.shared.writer.alone(Core::compact);
-        compacted.map_err(|fault| fault.into_store_error(&store.shared.path, "be compacted"))
     }
 
     /// Makes a change on the connection that writes.
@@ -284,105 +241,76 @@ impl Sqlite {
         action: &'static str,
         work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<'_, T> {
+        self.change_or_undo(action, work, |_, _| ())
+    }
+
+    /// Makes a change on the connection that writes. `undo` is called if nobody waits for its answer any more.
+    fn change_or_undo<T: Send + 'static>(
+        &self,
+        action: &'static str,
+        work: impl FnMut(&mut Core) -> Result<T, Fault> + Send + 'static,
+        undo: impl FnOnce(&mut Core, T) + Send + 'static,
+    ) -> Answer<'_, T> {
         Box::pin(async move {
-            let made = self.shared.writer.make(work).await;
-            made.map_err(|fault| fault.into_store_error(&self.shared.path, action))
+            let made = self.writer.make(work, undo).await;
+            made.map_err(|fault| fault.into_store_error(&self.path, action))
         })
     }
 
-    /// Stages a change, or makes it if it cannot be staged.
-    fn change_soon<T: Send + 'static, V: Send + 'static>(
+    /// Reads on a connection that does not write.
+    fn read<T: Send + 'static>(
         &self,
         action: &'static str,
-        value: V,
-        stage: impl FnOnce(&mut Staging, &V) -> Option<T> + Send + 'static,
-        work: impl Fn(&mut Core, &V) -> Result<T, Fault> + Send + 'static,
+        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Answer<'_, T> {
         Box::pin(async move {
-            match self.shared.writer.stage(|staging| stage(staging, &value)) {
-                Some(staged) => Ok(staged),
-                None => self.change(action, move |core| work(core, &value)).await,
-            }
-        })
-    }
-
-    /// Runs an operation on a thread that may block.
-    fn run_blocking<T: Send + 'static>(
-        &self,
-        action: &'static str,
-        work: impl FnOnce(&Shared) -> Result<T, Fault> + Send + 'static,
-    ) -> Answer<'_, T> {
-        let shared = Arc::clone(&self.shared);
-        Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || {
-                shared.writer.flush();
-                work(&shared).map_err(|fault| {
-                    if fault.is_damage() {
-                        shared.metrics.damage(&fault);
-                    }
-                    fault.into_store_error(&shared.path, action)
-                })
-            });
-            done.await.unwrap_or_else(|error| {
-                Err(StoreError::Failed {
-                    action,
-                    source: error.into(),
-                })
+            self.look(read).await.map_err(|fault| {
+                if fault.is_damage() {
+                    self.metrics.damage(&fault);
+                }
+                fault.into_store_error(&self.path, action)
             })
         })
     }
 
-    /// Runs a query on a thread that may block.
-    fn list<T: Send + 'static>(
+    /// Does what [`Sqlite::read`] does, for other operations of the store.
+    async fn look<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        match &self.readers {
+            Some(readers) => readers.read(read).await,
+            None => self.writer.alone(|core| read(&core.connection)).await,
+        }
+    }
+
+    /// Reads records of which some may be damaged. Counts these.
+    fn read_sound<T: Send + 'static>(
         &self,
         action: &'static str,
-        list: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
+        read: impl FnOnce(&Connection) -> Result<(T, Vec<Fault>), Fault> + Send + 'static,
     ) -> Answer<'_, T> {
-        self.run_blocking(action, move |shared| shared.read(list))
-    }
-}
-
-impl Shared {
-    /// Reads what the store has, with the staged changes that could not be committed.
-    fn read<T>(&self, read: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
-        match self.writer.has_failed() {
-            false => self.readers.read(read),
-            true => self.writer.alone(|core| core.preview(read)),
-        }
+        let metrics = Arc::clone(&self.metrics);
+        self.read(action, move |connection| {
+            let (sound, faults) = read(connection)?;
+            faults.iter().for_each(|fault| metrics.damage(fault));
+            Ok(sound)
+        })
     }
 
-    fn empty_log_when_asked(&self, asked: &Receiver<()>) {
-        while asked.recv().is_ok() {
-            // Sync the log first, while calls can still be stored: the step below then has less to sync while calls wait.
-            let log = std::fs::File::open(beside(&self.path, "-wal"));
-            _ = log.and_then(|log| log.sync_data());
-            if let Err(fault) = self.writer.alone(Core::empty_log) {
-                let error = fault.into_store_error(&self.path, "empty its log");
-                tracing::warn!(%error, "the write-ahead log of the store was not emptied and keeps growing");
-            }
-        }
+    /// Returns how much damage was found since the start.
+    fn damaged(&self) -> u64 {
+        self.metrics.damaged.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for Sqlite {
     fn drop(&mut self) {
-        self.shared.readers.close();
-        self.shared.known.close();
-        if let Some(thread) = self.survey_thread.take() {
-            _ = thread.join();
+        if let Some(readers) = &self.readers {
+            readers.close();
         }
-        self.shared.writer.flush();
-        if let Some(staging) = self.shared.writer.staging() {
-            staging.lock().close();
-        }
-        if let Err(fault) = self.shared.writer.close() {
-            tracing::warn!(
-                ?fault,
-                "the write-ahead log of the store was not emptied: the next start must read it"
-            );
-        }
-        if let Some(thread) = self.log_thread.take() {
-            _ = thread.join();
+        if !self.writer.close() {
+            tracing::warn!(path = %self.path.display(), "the disk of the store does not answer: the next start must read its log");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::{
     Switch, Workspaces,
 };
 
-/// The answer of a store. Once a change is handed over, the store makes it even if the caller drops this future.
+/// The answer of a store. If the caller drops the future of a change before it is ready, the change may have been made.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// Calls, chats and workspaces, which outlive a host. When the future of a change is ready, the change is as durable as the store promises.
@@ -29,10 +29,6 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Stores the end of a call, and the call itself if its beginning is not stored.
     fn end(&self, ended: EndedCall) -> Answer<'_, Ending>;
-
-    /// Notes a call that this store cannot take now, so that the call may run, or its cancellation may wait. If the host ends before the
-    /// store has the call, the call is unknown to the next host. It changes nothing that this store says of the call.
-    fn note(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
 
     /// Forgets a call whose beginning was stored but that did not run.
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()>;
@@ -230,11 +226,6 @@ pub trait LocalStore: std::fmt::Debug + Send + Sync {
 
     /// Returns all sessions. Damaged records are no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
-
-    /// Brings all changes into the database that are still on their way there, as far as it takes them. The host does so at its end.
-    fn finish(&self) -> Answer<'_, ()> {
-        Box::pin(std::future::ready(Ok(())))
-    }
 
     /// Returns whether records of processes may be missing, because the store met damage or is the successor of a damaged one.
     fn may_lack_processes(&self) -> bool;

@@ -29,7 +29,6 @@ impl Store for Forgetful {
         nested(ChatId, CallId) -> Vec<NestedCall> = Vec::new();
         end(EndedCall) -> Ending = Ending::Stored;
         settled(ChatId, CallId) -> Option<Call> = None;
-        note(ChatId, CallId) -> () = ();
         withdraw(ChatId, CallId) -> () = ();
         cancel(Cancellation) -> CancelAnswer = CancelAnswer::Tombstone(None);
         interrupt() -> Vec<Call> = Vec::new();

@@ -1,7 +1,9 @@
 //! Hosts whose disk is full or turns read-only.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use futures_util::future::join_all;
 use serde_json::json;
 use toolhost_needs::needs;
 
@@ -26,9 +28,8 @@ async fn call_on_full(mount: fn(&std::path::Path) -> Mounted) {
         Kill,
     ];
     let (_, forgotten, refused) = call_during(Hosts::start(Some(mount)), &events).await;
-    assert_eq!(refused, 0);
-    // Those that ended on the full disk. Their callers had the replies.
-    assert!(forgotten > 0);
+    // The store has room of its own on the full disk.
+    assert_eq!((forgotten, refused), (0, 0));
 }
 
 #[needs(mount)]
@@ -84,5 +85,51 @@ async fn a_call_that_is_refused_on_a_read_only_disk_runs_once_later() {
     assert_eq!(second["state"], "finished", "{second}");
     assert_eq!(ask("second").await, second);
     let once = ["first", "second"].map(|id| (id.to_owned(), 1));
+    assert_eq!(hosts.runs(), HashMap::from(once));
+}
+
+/// Who asks for calls waits for the disk for a bounded time. Health checks do not, and what runs goes on.
+#[needs(mount, program = "mkfs.ext4", program = "fsfreeze")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_disk_that_hangs_stops_no_health_check() {
+    let hosts = Hosts::start(Some(Mounted::ext4));
+    let (client, url) = (crate::harness::client(), hosts.urls.subscribe());
+    let ask = async |id: &str| {
+        let body = execute(&format!("echo {id} >> counter; echo {id}"));
+        persist(&client, &url, id, &body).await
+    };
+    let first = ask("first").await;
+    let hanging = hosts.disk().hang();
+    let refusals = join_all((0..20).map(async |number| ask(&format!("late-{number}")).await));
+    let (are_refused, checks) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (refusals, ()) = tokio::join!(
+        async {
+            let refusals = refusals.await;
+            are_refused.store(true, Ordering::SeqCst);
+            refusals
+        },
+        async {
+            while !are_refused.load(Ordering::SeqCst) {
+                for path in ["healthz", "readyz"] {
+                    let url = format!("{}/{path}", *url.borrow());
+                    client.get(url).send().await.unwrap();
+                }
+                checks.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    );
+    for refused in refusals {
+        assert_eq!(refused["code"], "unrecorded", "{refused}");
+        let said = refused["detail"].as_str().unwrap();
+        assert!(said.contains("does not answer"), "{said}");
+    }
+    // A check takes milliseconds, and the disk had ten seconds.
+    let checks = checks.into_inner();
+    assert!(checks > 50, "{checks}");
+    drop(hanging);
+    assert_eq!(ask("first").await, first);
+    let late = ask("late-0").await;
+    assert_eq!(late["state"], "finished", "{late}");
+    let once = ["first", "late-0"].map(|id| (id.to_owned(), 1));
     assert_eq!(hosts.runs(), HashMap::from(once));
 }

@@ -8,7 +8,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Store, StoreError,
+    ChatQuery, Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Store,
     StoredWorkspace, Swept, Workspaces,
 };
 
@@ -46,10 +46,6 @@ impl Store for Model {
     fn end(&self, ended: EndedCall) -> Answer<'_, Ending> {
         let shared = Arc::clone(&self.0);
         change(async move { shared.end(ended).await })
-    }
-
-    fn note(&self, _: ChatId, _: CallId) -> Answer<'_, ()> {
-        Box::pin(std::future::ready(Err(StoreError::NoLease)))
     }
 
     fn withdraw(&self, _: ChatId, _: CallId) -> Answer<'_, ()> {

@@ -13,9 +13,7 @@ const NAME: &str = "store";
 /// Checks the beginning of the store; `None` if there is no store. The check of the state directory tells whether that can be used.
 pub(super) fn check(path: &Path) -> Option<Check> {
     let directory = StateDir::open(path).ok()?;
-    // Without its lock, the directory may be that of a host, whose calls begin meanwhile.
-    let lock = directory.lock();
-    match StoreFile::open(&directory, lock.is_ok()) {
+    match StoreFile::open(&directory) {
         Ok(None) => None,
         Ok(Some(file)) => Some(Check::ok(
             NAME,

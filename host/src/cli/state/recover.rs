@@ -8,10 +8,10 @@ use toolhost_store::{Durability, Recovered, Sqlite, StoreError};
 use super::{Common, Place, patiently};
 
 pub(super) async fn recover(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
-    let lock = place.0.lock()?;
+    let _lock = place.0.lock()?;
     let path = place.0.path().display().to_string();
     let recovered = patiently("recovering the store", move || {
-        let problems = match place.file(Some(&lock)) {
+        let problems = match place.file() {
             Ok(file) => file.check()?,
             Err(error) => match error.downcast::<StoreError>()? {
                 StoreError::Damaged { problem, .. } => vec![problem],

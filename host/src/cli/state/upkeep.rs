@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::json;
 use toolhost_service::stderr;
-use toolhost_store::{Durability, Sqlite, StoreError, StoreFile};
+use toolhost_store::{Sqlite, StoreError, StoreFile};
 
 use super::{Common, Place, exit_code, patiently, print, size};
 
@@ -18,10 +18,10 @@ const ADVICE: &str = "end the host, then set the store aside and keep what can b
                       backup; do not compact it, which would hide what is missing";
 
 pub(super) async fn check(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
-    let lock = place.lock_to_read()?;
+    let _lock = place.lock_to_read()?;
     let path = place.0.path().display().to_string();
     let checked = patiently("reading the store", move || {
-        let file = match place.file(lock.as_ref()) {
+        let file = match place.file() {
             Ok(file) => file,
             Err(error) => match error.downcast::<StoreError>()? {
                 StoreError::Damaged { problem, .. } => return Ok((vec![problem], 0)),
@@ -48,9 +48,9 @@ pub(super) async fn check(common: &Common, place: Place) -> anyhow::Result<ExitC
 }
 
 pub(super) async fn export(place: Place, file: Option<PathBuf>) -> anyhow::Result<ExitCode> {
-    let lock = place.lock_to_read()?;
+    let _lock = place.lock_to_read()?;
     let exported = patiently("exporting the store", move || {
-        let store = place.file(lock.as_ref())?;
+        let store = place.file()?;
         match file {
             Some(file) => export_to(&store, &file),
             None => match store.export(&mut BufWriter::new(io::stdout().lock())) {
@@ -85,10 +85,10 @@ fn is_closed_pipe(error: &StoreError) -> bool {
 }
 
 pub(super) async fn compact(common: &Common, place: Place) -> anyhow::Result<ExitCode> {
-    let lock = place.0.lock()?;
+    let _lock = place.0.lock()?;
     let path = place.0.path().display().to_string();
     let compacted = patiently("compacting the store", move || {
-        let bytes = || anyhow::Ok(place.file(Some(&lock))?.bytes());
+        let bytes = || anyhow::Ok(place.file()?.bytes());
         let before = bytes()?;
         match Sqlite::compact(&place.0) {
             Err(error @ StoreError::Full { .. }) => Err(error).context(format!(
@@ -112,15 +112,10 @@ pub(super) async fn backup(
     place: Place,
     file: PathBuf,
 ) -> anyhow::Result<ExitCode> {
-    let lock = place.lock_to_read()?;
+    let _lock = place.lock_to_read()?;
     let shown = file.display().to_string();
     let copied = patiently("copying the store", move || {
-        if lock.is_some() {
-            place.file(lock.as_ref())?;
-            // What a killed host left is taken over first, as at a start: a copy has no witness of its own.
-            drop(Sqlite::open(&place.0, Durability::Host)?);
-        }
-        let store = place.file(lock.as_ref())?;
+        let store = place.file()?;
         if file.symlink_metadata().is_ok() {
             anyhow::bail!("{} exists: name another file", file.display());
         }

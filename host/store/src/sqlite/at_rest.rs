@@ -10,10 +10,8 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Metrics;
 use super::fault::Fault;
-use super::open::{is_there, resume};
-use super::stage_file::Staged;
-use super::witness::{Testimony, Witness};
-use super::{FILE, beside, calls, log_bytes, pages, schema, workspace_row};
+use super::open::is_there;
+use super::{BUSY, FILE, beside, calls, log_bytes, pages, schema, workspace_row};
 use crate::{Call, CallPage, CallQuery, CallState, StoreError, Workspaces};
 
 /// A reader of the calls and workspaces of a store that no host uses. Reading changes no file. A call that was running when its host was killed is
@@ -22,8 +20,7 @@ use crate::{Call, CallPage, CallQuery, CallState, StoreError, Workspaces};
 pub struct AtRest {
     connection: Connection,
     path: PathBuf,
-    /// The copy to read if a killed host left changes that the file lacks, or if the file system is read-only: SQLite must take a lock
-    /// to read a log.
+    /// The copy to read if the file system is read-only: SQLite must take a lock to read a log.
     _copy: Option<TempDir>,
 }
 
@@ -87,16 +84,6 @@ impl AtRest {
     }
 }
 
-/// Copies the files of a store that no host uses into a temporary directory, and adds the changes that a killed host has staged. Returns
-/// a connection to the copy.
-pub(super) fn copy_with(path: &Path, staged: &Staged) -> Result<(Connection, TempDir), Fault> {
-    let (connection, directory) = copy_files(path)?;
-    let nothing = (Witness::none(), &Testimony::default());
-    let (full, _) = std::sync::mpsc::sync_channel(1);
-    let core = resume(connection, nothing, path.to_owned(), full, staged)?;
-    Ok((core.connection, directory))
-}
-
 /// Copies the files of a store on a read-only file system, where SQLite cannot take the lock that a log needs. Returns `None` on another
 /// file system.
 pub(super) fn copy_if_read_only(path: &Path) -> Result<Option<(Connection, TempDir)>, Fault> {
@@ -130,12 +117,11 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     if !is_there(directory, &path)? {
         return Ok(None);
     }
-    let staged = Staged::read(directory)?;
-    let (mut connection, mut copy) = match copy_if_read_only(&path)? {
+    let (connection, copy) = match copy_if_read_only(&path)? {
         Some((copied, directory)) => (copied, Some(directory)),
         None => (open_file(&path)?, None),
     };
-    connection.busy_timeout(super::PATIENCE)?;
+    connection.busy_timeout(BUSY)?;
     // In this mode, SQLite makes no shared-memory file, and no other connection can open the store.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     // Closing must not change the store: keep a log that has content. SQLite may remove an empty log.
@@ -143,10 +129,6 @@ fn open(directory: &StateDir, path: PathBuf) -> Result<Option<AtRest>, Fault> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keeps_log)?;
     connection.pragma_update(None, "cell_size_check", true)?;
     schema::require_current(&connection)?;
-    if !staged.changes.is_empty() {
-        let (copied, directory) = copy_with(&path, &staged)?;
-        (connection, copy) = (copied, Some(directory));
-    }
     connection.pragma_update(None, "query_only", true)?;
     Ok(Some(AtRest {
         connection,

@@ -6,8 +6,8 @@ use toolhost_state::id::{CallId, ChatId};
 use super::clock::Moment;
 use super::core::{Core, Effect, Metrics};
 use super::fault::Fault;
-use super::row::{CallRow, select_calls, state_number};
-use super::witness::key;
+use super::key::{Key, key};
+use super::row::{CallRow, select_calls};
 use crate::{Begun, Call, CallState, CancelAnswer, Cancellation, EndedCall, NewCall};
 
 /// Returns the row of a call; `None` if the id was not seen.
@@ -77,14 +77,9 @@ pub(super) fn unknown(chat: &ChatId, call: &CallId) -> Result<Call, Fault> {
 }
 
 impl Core {
-    /// Stores the beginning of a call unless its id was seen. `is_named` says that the witness names the call already.
-    pub(super) fn begin(
-        &mut self,
-        call: &NewCall,
-        now: Moment,
-        is_named: bool,
-    ) -> Result<Begun, Fault> {
-        self.require_call(call.chat.as_str(), call.call.as_str())?;
+    /// Stores the beginning of a call unless its id was seen.
+    pub(super) fn begin(&mut self, call: &NewCall) -> Result<Begun, Fault> {
+        let now = self.now;
         let (chat, has_ended) = self.chat(&call.chat, &call.principal)?;
         let mut row = self.row(chat, call, now);
         row.state = CallState::Running;
@@ -111,6 +106,9 @@ impl Core {
             }
             self.store(&row)?;
         }
+        if let Some(refusal) = self.refusal {
+            return Err(Fault::Io(refusal.into()));
+        }
         if has_ended {
             self.reopen(chat)?;
         }
@@ -118,13 +116,12 @@ impl Core {
             chat: call.chat.to_string(),
             key: row.key,
             number: row.seq,
-            is_named,
         });
         Ok(Begun::New)
     }
 
     /// Stores that a call runs again whose outcome is unknown.
-    pub(super) fn resume(&mut self, call: &NewCall, now: Moment) -> Result<Begun, Fault> {
+    pub(super) fn resume(&mut self, call: &NewCall) -> Result<Begun, Fault> {
         match find(&self.connection, call.chat.as_str(), call.call.as_str()) {
             Ok(Some(row)) => {
                 let may_run = row.state == CallState::Unknown && !row.cancelled;
@@ -140,23 +137,7 @@ impl Core {
             }
             Err(fault) => return Err(fault),
         }
-        self.begin(call, now, false)
-    }
-
-    /// Stores a call that began and has ended, and that the witness names.
-    pub(super) fn begin_and_end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
-        let (chat, has_ended) = self.chat(&ended.call.chat, &ended.call.principal)?;
-        let mut row = self.row(chat, &ended.call, now);
-        row.end(ended, now);
-        if !row.write(&self.connection)? {
-            return self.end(ended, now);
-        }
-        if has_ended {
-            self.reopen(chat)?;
-        }
-        let tick = row.tick;
-        self.note(Effect::Touched { chat, tick });
-        Ok(())
+        self.begin(call)
     }
 
     /// Stores that a chat is not ended any more.
@@ -176,12 +157,11 @@ impl Core {
 
     /// Stores a row of another store.
     pub(super) fn copy(&self, row: CallRow) -> Result<(), Fault> {
-        self.store(&row.for_other_store(self.clock.now()))
+        self.store(&row.for_other_store(self.now.tick))
     }
 
     /// Returns the row of a call. The row of one that began in this host is found by its number.
     fn known(&self, chat: &ChatId, call: &CallId) -> Result<Option<CallRow>, Fault> {
-        self.require_call(chat.as_str(), call.as_str())?;
         let key = key(chat.as_str(), call.as_str());
         let Some(number) = self.open.get(&key) else {
             return find(&self.connection, chat.as_str(), call.as_str());
@@ -193,7 +173,8 @@ impl Core {
     }
 
     /// Stores the end of a call.
-    pub(super) fn end(&mut self, ended: &EndedCall, now: Moment) -> Result<(), Fault> {
+    pub(super) fn end(&mut self, ended: &EndedCall) -> Result<(), Fault> {
+        let now = self.now;
         let call = &ended.call;
         let mut known = self.known(&call.chat, &call.call)?;
         if let Some(fence) = known.take_if(|row| row.state == CallState::Tombstone) {
@@ -229,14 +210,13 @@ impl Core {
         }
         self.remove(&row)?;
         self.note_end(chat.to_string(), row.key);
-        self.note(Effect::Withdrawn { key: row.key });
         Ok(())
     }
 
     fn fence_instead(&mut self, mut row: CallRow) -> Result<(), Fault> {
         row.tools = serde_json::to_string(&[&row.tool]).ok();
         row.state = CallState::Tombstone;
-        row.drop_outcome(self.clock.now());
+        row.drop_outcome(self.now.tick);
         row.write(&self.connection)?;
         self.count_fences(row.chat, 1)?;
         self.note_end(row.name.unwrap_or_default(), row.key);
@@ -273,10 +253,9 @@ impl Core {
                 (row.state, row.cancelled) = (CallState::Tombstone, true);
                 row.principal.clone_from(&fence.principal);
                 row.tools = tools(&fence.tools);
-                row.drop_outcome(self.clock.now());
+                row.drop_outcome(self.now.tick);
                 self.store(&row)?;
                 self.count_fences(chat, 1)?;
-                self.note(Effect::Fenced { key: row.key });
                 Ok(CancelAnswer::Tombstone(fence.tools.clone()))
             }
             Some(mut row) if row.state == CallState::Tombstone => {
@@ -290,7 +269,7 @@ impl Core {
                 let json = tools(&all);
                 if json != row.tools {
                     row.tools = json;
-                    row.drop_outcome(self.clock.now());
+                    row.drop_outcome(self.now.tick);
                     row.write(&self.connection)?;
                 }
                 Ok(CancelAnswer::Tombstone(all))
@@ -307,51 +286,33 @@ impl Core {
 
     /// Takes the calls over that ran when the last host ended. They run in this host until they get an end.
     pub(super) fn interrupt(&mut self) -> Result<Vec<Call>, Fault> {
-        let mut calls = Vec::new();
-        for row in self.interrupted()? {
-            self.note(Effect::TakenOver {
+        const RUNNING: &str = select_calls!(
+            "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_running WHERE state = 0)"
+        );
+        let mut rows = Vec::new();
+        let mut running = self.connection.prepare_cached(RUNNING)?;
+        for row in running.query_map([], CallRow::read)? {
+            rows.push(row?);
+        }
+        drop(running);
+        // A row that is damaged is unknown without an end, and would take none.
+        rows.retain(|row| row.is_sound() && !self.open.contains_key(&row.key));
+        let calls = rows.into_iter().map(|row| {
+            self.note(Effect::Began {
                 chat: row.name.clone().unwrap_or_default(),
                 key: row.key,
                 number: row.seq,
             });
-            calls.push(row.into_call()?);
-        }
-        self.note(Effect::AllTakenOver);
-        Ok(calls)
-    }
-
-    /// Returns the rows of the calls that ran when the last host ended. The witness names them, unless it is not whole.
-    fn interrupted(&self) -> Result<Vec<CallRow>, Fault> {
-        const RUNNING: &str = select_calls!("WHERE c.gone IS NULL AND c.state = ?1");
-        const NAMED: &str = select_calls!("WHERE c.key = ?1 AND c.state = ?2");
-        let running = state_number(CallState::Running);
-        let mut rows = Vec::new();
-        match &self.begun {
-            Some(keys) => {
-                let mut named = self.connection.prepare(NAMED)?;
-                for key in keys.iter().filter(|key| !self.open.contains_key(*key)) {
-                    let row = named.query_row(params![key, running], CallRow::read);
-                    rows.extend(row.optional()?);
-                }
-            }
-            None => {
-                let mut all = self.connection.prepare(RUNNING)?;
-                for row in all.query_map([running], CallRow::read)? {
-                    rows.push(row?);
-                }
-                rows.retain(|row| !self.open.contains_key(&row.key));
-            }
-        }
-        // A row that is damaged is unknown without an end, and would take none.
-        rows.retain(CallRow::is_sound);
-        Ok(rows)
+            Ok(row.into_call()?)
+        });
+        calls.collect()
     }
 
     /// Stores that a call was seen of which nothing else is known.
-    pub(super) fn lose(&mut self, key: super::witness::Key) -> Result<(), Fault> {
+    pub(super) fn lose(&mut self, key: Key) -> Result<(), Fault> {
         let name: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut row = self.new_row(0, &name, key);
-        row.drop_outcome(self.clock.now());
+        row.drop_outcome(self.now.tick);
         self.store(&row)
     }
 
@@ -387,7 +348,6 @@ impl Core {
 
     /// Forgets a call.
     pub(super) fn remove(&mut self, row: &CallRow) -> Result<(), Fault> {
-        self.removed += 1;
         self.connection
             .prepare_cached("DELETE FROM calls WHERE seq = ?1")?
             .execute([row.seq])?;

@@ -81,9 +81,9 @@ impl Clock {
         }
     }
 
-    /// Stores the time for the next host.
-    pub(super) fn save(&self, connection: &Connection) -> rusqlite::Result<()> {
-        let (Reading { boot, uptime, wall }, now) = (Reading::take(), self.now());
+    /// Stores the current time of this clock for the next host.
+    pub(super) fn save(connection: &Connection, now: i64) -> rusqlite::Result<()> {
+        let Reading { boot, uptime, wall } = Reading::take();
         let sum = sum(&boot, [uptime, wall, now]);
         let mut save =
             connection.prepare_cached("REPLACE INTO clock VALUES (1, ?1, ?2, ?3, ?4, ?5)")?;
@@ -148,7 +148,7 @@ mod tests {
         schema::migrate(&connection, schema::STEPS, |_| Ok(())).unwrap();
         let mut clock = Clock::open(&connection, || Ok(0)).unwrap();
         for _ in 0..100 {
-            clock.save(&connection).unwrap();
+            Clock::save(&connection, clock.now()).unwrap();
             let last = clock.now();
             clock = Clock::open(&connection, || Ok(0)).unwrap();
             let now = clock.now();

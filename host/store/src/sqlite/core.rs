@@ -4,24 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use toolhost_state::state_dir::Lock;
 
-use super::blocked::Blocked;
-use super::clock::Clock;
+use super::clock::{Clock, Moment};
 use super::fault::Fault;
-use super::known::Known;
-use super::open::is_known;
+use super::key::Key;
+use super::room::Room;
 use super::row::CallRow;
-use super::staging::Staging;
-use super::witness::{Key, Witness};
 use super::writer::Job;
-
-/// The size of the log in bytes at which it is emptied.
-const LOG: u64 = 64 << 20;
 
 /// How many calls of each chat run.
 pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -29,12 +23,12 @@ pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
 /// The numbers that a store counts since its start.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    /// How many calls began in this host and run.
-    pub(super) open: AtomicU64,
     pub(super) commits: AtomicU64,
     pub(super) changes: AtomicU64,
     pub(super) failures: AtomicU64,
     pub(super) damaged: AtomicU64,
+    /// The bytes of the file and of its log.
+    pub(super) bytes: AtomicU64,
 }
 
 impl Metrics {
@@ -52,23 +46,10 @@ impl Metrics {
 /// A change that counts once its transaction is committed.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// A call began. `is_named` says that the witness names it already.
-    Began {
-        chat: String,
-        key: Key,
-        number: i64,
-        is_named: bool,
-    },
-    /// A call that ran in an earlier host is one of this host.
-    TakenOver { chat: String, key: Key, number: i64 },
-    /// No call of an earlier host is left.
-    AllTakenOver,
+    /// A call runs at this host.
+    Began { chat: String, key: Key, number: i64 },
     /// A call that ran does not run any more.
     Ended { chat: String, key: Key },
-    /// A call was cancelled before it arrived.
-    Fenced { key: Key },
-    /// A call that began is forgotten, because it did not run.
-    Withdrawn { key: Key },
     /// The outcomes of a chat, by its number, may be too many or too old.
     Touched { chat: i64, tick: i64 },
 }
@@ -77,66 +58,51 @@ pub(super) enum Effect {
 #[derive(Debug)]
 pub(super) struct Core {
     pub(super) connection: Connection,
-    pub(super) witness: Arc<Mutex<Witness>>,
-    /// The changes that the database does not have yet, if the host stages changes.
-    pub(super) staging: Option<Arc<Mutex<Staging>>>,
-    /// The calls that the database has or is about to have.
-    pub(super) known: Arc<Known>,
     pub(super) clock: Clock,
+    /// When the task was handed over that is being done: a call has ended when it did, however late the disk takes it.
+    pub(super) now: Moment,
     pub(super) path: PathBuf,
     pub(super) running: Running,
-    /// The numbers of the calls that began in this host and run.
+    /// The numbers of the calls that run at this host.
     pub(super) open: HashMap<Key, i64>,
-    /// The calls that the witness named at the start, until those that ran are taken over; `None` if it was not whole.
-    pub(super) begun: Option<Vec<Key>>,
     pub(super) metrics: Arc<Metrics>,
     /// The number of the next call.
     pub(super) next: i64,
-    /// How many calls were forgotten since the start.
-    pub(super) removed: u64,
     /// The chats that the next sweep looks at, with when a call of them last ended.
     pub(super) touched: HashMap<i64, i64>,
     /// Whether there was a sweep since the start.
     pub(super) has_swept: bool,
-    /// The calls and processes that no change may concern now.
-    pub(super) blocked: Option<Blocked>,
+    /// Why no call begins: the file that has the earlier calls cannot be written.
+    pub(super) refusal: Option<std::io::ErrorKind>,
+    /// The room of a file on its disk.
+    pub(super) room: Option<Room>,
+    /// The lock of the state directory, which no other host gets as long as this connection exists.
+    pub(super) lock: Option<Lock>,
     effects: Vec<Effect>,
-    /// Asks for the log to be emptied, until the store is closed.
-    full: Option<SyncSender<()>>,
 }
 
 impl Core {
-    pub(super) fn new(
-        connection: Connection,
-        (witness, clock): (Witness, Clock),
-        path: PathBuf,
-        next: i64,
-        full: SyncSender<()>,
-    ) -> Self {
+    pub(super) fn new(connection: Connection, clock: Clock, path: PathBuf, next: i64) -> Self {
         Self {
             connection,
-            witness: Arc::new(Mutex::new(witness)),
-            staging: None,
-            known: Arc::default(),
+            now: clock.moment(),
             clock,
             path,
             running: Running::default(),
             open: HashMap::new(),
-            begun: None,
             metrics: Arc::default(),
             next,
-            removed: 0,
             touched: HashMap::new(),
             has_swept: false,
-            blocked: None,
+            refusal: None,
+            room: None,
+            lock: None,
             effects: Vec::new(),
-            full: Some(full),
         }
     }
 
     /// Makes the row of a call that the database does not have.
     pub(super) fn new_row(&mut self, chat: i64, call: &str, key: Key) -> CallRow {
-        self.known.add(&key);
         let number = self.next;
         self.next += 1;
         CallRow::new(number, chat, call, key)
@@ -168,7 +134,7 @@ impl Core {
             if done.is_err() {
                 self.metrics.failures.fetch_add(1, Ordering::Relaxed);
             }
-            job.finish(done.is_ok());
+            job.finish(self, done.is_ok());
         }
     }
 
@@ -178,6 +144,7 @@ impl Core {
         let Err(fault) = done else {
             return Ok(());
         };
+        let fault = fault.explained(&self.path);
         if fault.is_damage() {
             self.metrics.damage(&fault);
         }
@@ -214,93 +181,54 @@ impl Core {
 
     /// Lets the effects of a transaction count.
     fn committed(&mut self) {
-        let mut keys = Vec::new();
-        let effects = std::mem::take(&mut self.effects);
-        if !effects.is_empty() {
-            let mut running = self.running.lock();
-            for effect in effects {
-                match effect {
-                    Effect::Began {
-                        chat,
-                        key,
-                        number,
-                        is_named,
-                    } => {
-                        *running.entry(chat).or_default() += 1;
-                        self.open.insert(key, number);
-                        keys.extend((!is_named).then_some(key));
-                    }
-                    Effect::TakenOver { chat, key, number } => {
-                        *running.entry(chat).or_default() += 1;
-                        self.open.insert(key, number);
-                    }
-                    Effect::AllTakenOver => self.begun = Some(Vec::new()),
-                    Effect::Ended { chat, key } => {
-                        self.open.remove(&key);
-                        if let Some(count) = running.get_mut(&chat) {
-                            *count -= 1;
-                            if *count == 0 {
-                                running.remove(&chat);
-                            }
+        let mut running = self.running.lock();
+        for effect in std::mem::take(&mut self.effects) {
+            match effect {
+                Effect::Began { chat, key, number } => {
+                    *running.entry(chat).or_default() += 1;
+                    self.open.insert(key, number);
+                }
+                Effect::Ended { chat, key } => {
+                    self.open.remove(&key);
+                    if let Some(count) = running.get_mut(&chat) {
+                        *count -= 1;
+                        if *count == 0 {
+                            running.remove(&chat);
                         }
                     }
-                    Effect::Fenced { key } => keys.push(key),
-                    Effect::Withdrawn { key } => {
-                        let mut witness = self.witness.lock();
-                        witness.add(&std::mem::take(&mut keys));
-                        witness.take_back(&key);
-                    }
-                    Effect::Touched { chat, tick } => _ = self.touched.insert(chat, tick),
                 }
+                Effect::Touched { chat, tick } => _ = self.touched.insert(chat, tick),
             }
         }
-        if !keys.is_empty() {
-            self.witness.lock().add(&keys);
-        }
-        self.metrics
-            .open
-            .store(self.open.len() as u64, Ordering::Relaxed);
-        if super::log_bytes(&self.path) > LOG
-            && let Some(full) = &self.full
-        {
-            // If it was asked for already, that is enough.
-            _ = full.try_send(());
-        }
+        drop(running);
+        let file = std::fs::metadata(&self.path).map_or(0, |file| file.len());
+        let bytes = file + super::log_bytes(&self.path);
+        self.metrics.bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Forgets the notes in the witness of the calls that the database has by now.
-    pub(super) fn forget_notes(&self) {
-        let is_known = |key: &Key| is_known(&self.connection, key).unwrap_or(false);
-        self.witness.lock().forget_notes(is_known);
+    /// Stores the time for the next host.
+    pub(super) fn save_clock(&mut self) -> Result<(), Fault> {
+        let now = self.now.tick.max(self.clock.now());
+        self.transact(|core| Ok(Clock::save(&core.connection, now)?))
     }
 
-    /// Empties the log for the last time.
-    pub(super) fn close(&mut self) -> Result<(), Fault> {
-        self.full = None;
-        self.empty_log()
-    }
-
-    /// Moves the log into the database. No log stays that holds older pages than the database: where the end of such a log is lost,
-    /// its beginning would make pages old again.
+    /// Moves the log into the file. A list that is being read keeps the log as it is.
     pub(super) fn empty_log(&mut self) -> Result<(), Fault> {
-        self.clock.save(&self.connection)?;
-        self.witness.lock().begin_emptying();
-        // A list that is being read keeps the log as it is. No call waits for that: the log is emptied later.
+        const EMPTY: &str = "PRAGMA wal_checkpoint(TRUNCATE)";
         self.connection.busy_timeout(Duration::ZERO)?;
-        let emptied = self
-            .connection
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
-        self.connection.busy_timeout(super::PATIENCE)?;
-        let is_busy: bool = emptied?;
-        if !is_busy {
-            self.forget_notes();
-            // A call that is staged meanwhile waits here, so that the witness does not lose it.
-            let staging = self.staging.as_ref().map(|staging| staging.lock());
-            let staged = staging.iter().flat_map(|staging| staging.keys());
-            let running = self.open.keys().chain(self.begun.iter().flatten());
-            let running: Vec<_> = running.copied().chain(staged).collect();
-            self.witness.lock().clear(running.into_iter());
+        let emptied = self.connection.query_row(EMPTY, [], |_| Ok(()));
+        self.connection.busy_timeout(super::BUSY)?;
+        Ok(emptied?)
+    }
+
+    /// Closes a file.
+    pub(super) fn close(mut self) {
+        self.now = self.clock.moment();
+        if let Err(fault) = self.save_clock().and_then(|()| self.empty_log()) {
+            tracing::warn!(
+                ?fault,
+                "the write-ahead log of the store was not emptied: the next start must read it"
+            );
         }
-        Ok(())
     }
 }

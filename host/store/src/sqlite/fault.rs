@@ -24,6 +24,8 @@ pub(super) enum Fault {
     Foreign,
     /// The log belongs to another file.
     ForeignLog,
+    /// The disk has not answered in time.
+    Late,
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -39,14 +41,18 @@ impl From<std::io::Error> for Fault {
 }
 
 impl Fault {
-    /// Returns the fault again, for another change that fails for the same reason.
-    pub(super) fn again(&self) -> Self {
-        match self {
-            Self::Sql(rusqlite::Error::SqliteFailure(error, text)) => {
-                Self::Sql(rusqlite::Error::SqliteFailure(*error, text.clone()))
-            }
-            Self::Io(error) => Self::Io(error.kind().into()),
-            other => Self::Io(std::io::Error::other(format!("{other:?}"))),
+    /// Finds out why the disk of a file takes no change, for which SQLite has one error: a new file there meets the same reason.
+    pub(super) fn explained(self, path: &Path) -> Self {
+        let Self::Sql(error) = &self else {
+            return self;
+        };
+        if error.sqlite_error_code() != Some(ErrorCode::SystemIoFailure) {
+            return self;
+        }
+        let directory = path.parent().unwrap_or(path);
+        match tempfile::tempfile_in(directory) {
+            Err(error) => Self::Io(error),
+            Ok(_) => self,
         }
     }
 
@@ -76,7 +82,8 @@ impl Fault {
             | Self::Newer { .. }
             | Self::Older { .. }
             | Self::Foreign
-            | Self::ForeignLog => false,
+            | Self::ForeignLog
+            | Self::Late => false,
         }
     }
 
@@ -89,7 +96,8 @@ impl Fault {
             | Self::Newer { .. }
             | Self::Older { .. }
             | Self::Foreign
-            | Self::ForeignLog => String::new(),
+            | Self::ForeignLog
+            | Self::Late => String::new(),
         }
     }
 
@@ -109,6 +117,7 @@ impl Fault {
             Self::Older { version } => StoreError::Older { path, version },
             Self::Foreign => StoreError::Foreign { path },
             Self::ForeignLog => StoreError::ForeignLog { path },
+            Self::Late => StoreError::Late { path },
             Self::Io(error) => match error.kind() {
                 ErrorKind::StorageFull | ErrorKind::QuotaExceeded => StoreError::Full { path },
                 ErrorKind::ReadOnlyFilesystem => StoreError::ReadOnly { path },
@@ -117,6 +126,12 @@ impl Fault {
                     source: error.into(),
                 },
             },
+            // The index of the log found no room.
+            Self::Sql(rusqlite::Error::SqliteFailure(error, _))
+                if error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE =>
+            {
+                StoreError::Full { path }
+            }
             Self::Sql(error) => match error.sqlite_error_code() {
                 Some(ErrorCode::DiskFull) => StoreError::Full { path },
                 Some(ErrorCode::ReadOnly) => StoreError::ReadOnly { path },

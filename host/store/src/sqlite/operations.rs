@@ -1,68 +1,44 @@
 //! The operations of a store, on SQLite.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use rusqlite::Connection;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
 use super::core::Core;
-use super::fault::Fault;
-use super::readers::Readers;
-use super::staging::{LookUp, Staging};
-use super::{
-    Sqlite, calls, chats, log_bytes, nested, pages, records, session_row, sweep, witness,
-    workspace_row,
-};
+use super::{Sqlite, calls, chats, nested, pages, records, session_row, sweep, workspace_row};
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
     ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Process,
     ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
-/// The most processes of one change that are staged. More of them are committed at once, in one transaction.
-const MANY: usize = 16;
-
-/// Names a call in the witness that has begun, if the database does not keep it.
-fn note_begun(core: &Core, call: &NewCall, begun: &Begun) -> Result<(), Fault> {
-    let mut witness = core.witness.lock();
-    if *begun == Begun::New && witness.has_only_notes() {
-        witness.note(witness::key(call.chat.as_str(), call.call.as_str()))?;
-    }
-    Ok(())
-}
-
 impl Store for Sqlite {
     fn begin(&self, call: NewCall) -> Answer<'_, Begun> {
-        self.change_soon("begin a call", call, Staging::begin, |core, call| {
-            let begun = core.begin(call, core.clock.moment(), false)?;
-            note_begun(core, call, &begun)?;
-            Ok(begun)
+        let name = (call.chat.clone(), call.call.clone());
+        let begin = move |core: &mut Core| core.begin(&call);
+        // The caller was told that the call does not run.
+        self.change_or_undo("begin a call", begin, move |core, begun| {
+            let (chat, call) = name;
+            if begun == Begun::New
+                && let Err(fault) = core.transact(|core| core.withdraw(&chat, &call))
+            {
+                tracing::warn!(?fault, %chat, %call, "a call that was turned away cannot be forgotten: a repeat is told that its outcome is unknown");
+            }
         })
     }
 
     fn resume(&self, call: NewCall) -> Answer<'_, Begun> {
-        self.change("resume a call", move |core| {
-            let begun = core.resume(&call, core.clock.moment())?;
-            note_begun(core, &call, &begun)?;
-            Ok(begun)
-        })
+        self.change("resume a call", move |core| core.resume(&call))
     }
 
     fn end(&self, ended: EndedCall) -> Answer<'_, Ending> {
-        let stored = self.change_soon("end a call", ended, Staging::end, |core, ended| {
-            core.end(ended, core.clock.moment())
-        });
-        Box::pin(async move { stored.await.map(|()| Ending::Stored) })
-    }
-
-    fn note(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
-        let key = witness::key(chat.as_str(), call.as_str());
-        let noted = self.shared.witness.lock().note(key);
-        let path = &self.shared.path;
-        let noted = noted.map_err(|error| Fault::from(error).into_store_error(path, "note a call"));
-        Box::pin(std::future::ready(noted))
+        self.change("end a call", move |core| {
+            core.end(&ended)?;
+            Ok(Ending::Stored)
+        })
     }
 
     fn withdraw(&self, chat: ChatId, call: CallId) -> Answer<'_, ()> {
@@ -78,41 +54,9 @@ impl Store for Sqlite {
     }
 
     fn call(&self, chat: ChatId, call: CallId) -> Answer<'_, Option<Call>> {
-        // The query reads only a few pages, so handing it to another thread would cost more. The connection that writes has most of
-        // these pages in its cache.
-        Box::pin(async move {
-            let shared = &self.shared;
-            let look_up =
-                |connection: &Connection| calls::look_up(connection, &shared.metrics, &chat, &call);
-            let found = match shared.writer.staging() {
-                None => shared
-                    .writer
-                    .soon(|core| look_up(&core.connection))
-                    .unwrap_or_else(|| shared.readers.read(look_up)),
-                Some(staging) => {
-                    let key = witness::key(chat.as_str(), call.as_str());
-                    let mut way = staging.lock().look_up(&key);
-                    if matches!(way, LookUp::Staged(_)) {
-                        // The database knows more of the call, if it takes it.
-                        shared.writer.flush_soon().await;
-                        way = staging.lock().look_up(&key);
-                    }
-                    if matches!(way, LookUp::Absent) {
-                        return Ok(None);
-                    }
-                    // Other threads need the lock, and reading takes longer than anything that they do with it.
-                    match (way, shared.readers.read(look_up)) {
-                        (LookUp::Staged(staged), _) => Ok(Some(*staged)),
-                        (LookUp::Database(generation), Ok(None))
-                            if staging.lock().note_absent(key, generation) =>
-                        {
-                            calls::unknown(&chat, &call).map(Some)
-                        }
-                        (_, found) => found,
-                    }
-                }
-            };
-            found.map_err(|fault| fault.into_store_error(&shared.path, "look a call up"))
+        let metrics = Arc::clone(&self.metrics);
+        self.read("look a call up", move |connection| {
+            calls::look_up(connection, &metrics, &chat, &call)
         })
     }
 
@@ -121,19 +65,19 @@ impl Store for Sqlite {
     }
 
     fn nested(&self, chat: ChatId, outer: CallId) -> Answer<'_, Vec<NestedCall>> {
-        self.list("list the calls of a call", move |connection| {
+        self.read("list the calls of a call", move |connection| {
             nested::calls(connection, &chat, &outer)
         })
     }
 
     fn calls(&self, query: CallQuery) -> Answer<'_, CallPage> {
-        self.list("list calls", move |connection| {
+        self.read("list calls", move |connection| {
             pages::calls(connection, &query)
         })
     }
 
     fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage> {
-        self.list("list chats", move |connection| {
+        self.read("list chats", move |connection| {
             chats::page(connection, &query)
         })
     }
@@ -143,8 +87,9 @@ impl Store for Sqlite {
     }
 
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {
-        self.run_blocking("forget calls", move |shared| {
-            sweep::sweep(&shared.writer, &shared.readers, &limits)
+        Box::pin(async move {
+            let swept = sweep::sweep(self, &limits).await;
+            swept.map_err(|fault| fault.into_store_error(&self.path, "forget calls"))
         })
     }
 
@@ -167,57 +112,34 @@ impl Store for Sqlite {
     }
 
     fn workspaces(&self) -> Answer<'_, Workspaces> {
-        self.run_blocking("list workspaces", move |shared| {
-            let (workspaces, faults) = shared.read(workspace_row::all)?;
-            faults.iter().for_each(|fault| shared.metrics.damage(fault));
-            Ok(workspaces)
-        })
+        self.read_sound("list workspaces", workspace_row::all)
     }
 
     fn counts(&self) -> Counts {
-        self.shared.writer.flush();
-        let metrics = &self.shared.metrics;
-        let read = |number: &std::sync::atomic::AtomicU64| number.load(Ordering::Relaxed);
-        let file = std::fs::metadata(&self.shared.path).map_or(0, |file| file.len());
+        let metrics = &self.metrics;
+        let read = |number: &AtomicU64| number.load(Ordering::Relaxed);
         Counts {
-            running: self.shared.running.lock().values().sum(),
+            running: self.running.lock().values().sum(),
             commits: read(&metrics.commits),
             changes: read(&metrics.changes),
             failures: read(&metrics.failures),
             damaged: read(&metrics.damaged),
-            has_set_aside: self.shared.has_set_aside,
-            bytes: file + log_bytes(&self.shared.path),
-            is_kept: matches!(self.shared.readers, Readers::File { .. }),
+            has_set_aside: self.has_set_aside,
+            bytes: read(&metrics.bytes),
+            is_kept: self.readers.is_some(),
             shared: None,
         }
     }
 }
 
 impl LocalStore for Sqlite {
-    fn finish(&self) -> Answer<'_, ()> {
-        Box::pin(async {
-            self.shared.writer.flush_soon().await;
-            Ok(())
-        })
-    }
-
     fn add_process(&self, process: Process) -> Answer<'_, ()> {
-        let stage = |staging: &mut Staging, process: &_| staging.put_process(process, true);
-        self.change_soon("store a process", process, stage, |core, process| {
-            core.add_process(process)
-        })
+        self.change("store a process", move |core| core.add_process(&process))
     }
 
     fn update_processes(&self, processes: Vec<Process>) -> Answer<'_, ()> {
-        let stage = |staging: &mut Staging, processes: &Vec<Process>| {
-            if processes.len() > MANY {
-                return None;
-            }
-            let mut staged = processes.iter().map(|one| staging.put_process(one, false));
-            staged.all(|staged| staged.is_some()).then_some(())
-        };
-        self.change_soon("store processes", processes, stage, |core, processes| {
-            core.update_processes(processes)
+        self.change("store processes", move |core| {
+            core.update_processes(&processes)
         })
     }
 
@@ -226,11 +148,8 @@ impl LocalStore for Sqlite {
     }
 
     fn processes(&self, query: ProcessQuery) -> Answer<'_, Processes> {
-        self.run_blocking("list processes", move |shared| {
-            let read = |connection: &Connection| records::processes(connection, &query);
-            let (processes, faults) = shared.read(read)?;
-            faults.iter().for_each(|fault| shared.metrics.damage(fault));
-            Ok(processes)
+        self.read_sound("list processes", move |connection| {
+            records::processes(connection, &query)
         })
     }
 
@@ -247,7 +166,7 @@ impl LocalStore for Sqlite {
     }
 
     fn temporaries(&self) -> Answer<'_, Vec<PathBuf>> {
-        self.list("list temporary files", records::temporaries)
+        self.read("list temporary files", records::temporaries)
     }
 
     fn put_session(&self, session: Session) -> Answer<'_, ()> {
@@ -259,15 +178,10 @@ impl LocalStore for Sqlite {
     }
 
     fn sessions(&self) -> Answer<'_, Vec<Session>> {
-        self.run_blocking("list sessions", move |shared| {
-            let (sessions, faults) = shared.read(session_row::all)?;
-            faults.iter().for_each(|fault| shared.metrics.damage(fault));
-            Ok(sessions)
-        })
+        self.read_sound("list sessions", session_row::all)
     }
 
     fn may_lack_processes(&self) -> bool {
-        let counts = Store::counts(self);
-        counts.damaged > 0 || counts.has_set_aside
+        self.has_set_aside || self.damaged() > 0
     }
 }

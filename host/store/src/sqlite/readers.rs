@@ -5,58 +5,66 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 use super::fault::Fault;
-use super::writer::Writer;
 
-/// How many idle connections are kept.
-const IDLE: usize = 4;
+/// The most connections, and with them the most threads that wait for the disk. If it hangs, the others do other work.
+const MOST: usize = 4;
 
-/// A pool of connections that only read.
+/// A pool of connections to a file that only read.
 #[derive(Debug)]
-pub(super) enum Readers {
-    /// Connections to a file.
-    File {
-        path: PathBuf,
-        idle: Mutex<Vec<Connection>>,
-    },
-    /// The only connection of a store in memory, which also writes.
-    Memory(Arc<Writer>),
+pub(super) struct Readers {
+    path: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+    turns: Arc<Semaphore>,
 }
 
 impl Readers {
-    pub(super) fn new(path: PathBuf) -> Self {
-        let idle = Mutex::default();
-        Self::File { path, idle }
+    pub(super) fn new(path: PathBuf) -> Arc<Self> {
+        Arc::new(Self {
+            path,
+            idle: Mutex::default(),
+            turns: Arc::new(Semaphore::new(MOST)),
+        })
     }
 
-    /// Runs a function with a connection.
-    pub(super) fn read<T>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, Fault>,
+    /// Runs a function with a connection, on a thread that may block.
+    pub(super) async fn read<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
-        let (path, idle) = match self {
-            Self::File { path, idle } => (path, idle),
-            Self::Memory(writer) => return writer.alone(|core| work(&core.connection)),
+        let readers = Arc::clone(self);
+        let reading = async {
+            let failed = |error| Fault::Io(std::io::Error::other(error));
+            let turn = Arc::clone(&readers.turns).acquire_owned().await;
+            let turn = turn.map_err(|_| Fault::Io(std::io::Error::other("the store is closed")))?;
+            let reading = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                readers.read_here(work)
+            });
+            reading.await.map_err(failed)?
         };
-        let pooled = idle.lock().pop();
+        let read = timeout(super::PATIENCE, reading).await;
+        read.unwrap_or(Err(Fault::Late))
+    }
+
+    fn read_here<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
+        let pooled = self.idle.lock().pop();
         let connection = match pooled {
             Some(connection) => connection,
-            None => open(path)?,
+            None => open(&self.path)?,
         };
         let done = work(&connection);
-        let mut idle = idle.lock();
-        if idle.len() < IDLE {
-            idle.push(connection);
-        }
+        self.idle.lock().push(connection);
         done
     }
 
     /// Closes the idle connections.
     pub(super) fn close(&self) {
-        if let Self::File { idle, .. } = self {
-            idle.lock().clear();
-        }
+        self.turns.close();
+        self.idle.lock().clear();
     }
 }
 
@@ -68,6 +76,6 @@ pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
     connection.pragma_update(None, "cell_size_check", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     super::open::enable_stable_plans(&connection)?;
-    connection.busy_timeout(super::PATIENCE)?;
+    connection.busy_timeout(super::BUSY)?;
     Ok(connection)
 }

@@ -16,24 +16,14 @@ use crate::{Process, ProcessQuery, Processes, Session};
 
 impl Core {
     pub(super) fn add_process(&mut self, process: &Process) -> Result<(), Fault> {
-        self.require_process(&process.id)?;
         ProcessRow::of(process)?.add(&self.connection)
     }
 
     pub(super) fn update_processes(&mut self, processes: &[Process]) -> Result<(), Fault> {
         for process in processes {
-            self.require_process(&process.id)?;
             ProcessRow::of(process)?.update(&self.connection)?;
         }
         Ok(())
-    }
-
-    /// Returns whether the database has a process.
-    pub(super) fn has_process(&self, id: &str) -> Result<bool, Fault> {
-        let mut known = self
-            .connection
-            .prepare_cached("SELECT 1 FROM processes WHERE id = ?1")?;
-        Ok(known.exists([id])?)
     }
 
     pub(super) fn forget_processes(&mut self, ids: &[String]) -> Result<(), Fault> {
@@ -41,7 +31,6 @@ impl Core {
             .connection
             .prepare_cached("DELETE FROM processes WHERE id = ?1")?;
         for id in ids {
-            self.require_process(id)?;
             forget.execute([id])?;
         }
         Ok(())
@@ -81,7 +70,7 @@ impl Core {
         let mut end = self
             .connection
             .prepare_cached("UPDATE chats SET ended = ?2 WHERE name = ?1")?;
-        end.execute(params![chat.as_str(), super::clock::wall()])?;
+        end.execute(params![chat.as_str(), self.now.wall])?;
         Ok(())
     }
 }

@@ -15,10 +15,9 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Core;
 use super::fault::Fault;
+use super::key::{Key, key};
 use super::open::is_known;
 use super::row::{CallRow, select_calls};
-use super::stage_file::{self, Staged};
-use super::witness::{self, Key, Witness};
 use super::{Durability, FILE, clock, open, records, session_row, workspace_row};
 use crate::{CallState, ProcessQuery};
 
@@ -37,15 +36,7 @@ pub struct Recovered {
 
 /// The files of a store. It has a journal only while it is created. The database is the last that is set aside: once it is, every file
 /// with one of these names belongs to the new store.
-const FILES: [&str; 7] = [
-    "store.db-journal",
-    "store.db-wal",
-    "store.db-shm",
-    witness::FILE,
-    stage_file::FILES[0],
-    stage_file::FILES[1],
-    FILE,
-];
+const FILES: [&str; 4] = ["store.db-journal", "store.db-wal", "store.db-shm", FILE];
 
 /// The prefix of the names of files that were set aside.
 const ASIDE: &str = "store.damaged-";
@@ -82,8 +73,6 @@ pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Re
     if directory.inode(FILE)?.is_none() {
         return Err(Fault::Torn("the file is missing"));
     }
-    let (_, testimony) = Witness::read(directory)?;
-    let staged = Staged::read(directory)?;
     let time = clock::wall().to_string();
     let mark = format!("{MARK}{time}");
     directory.create_file(&mark)?;
@@ -93,7 +82,7 @@ pub(super) fn recover(directory: &StateDir, durability: Durability) -> Result<Re
         }
     }
     let path = directory.path().join(aside(FILE, &time));
-    let recovered = rebuild(directory, durability, &path, (&testimony.keys, &staged));
+    let recovered = rebuild(directory, durability, &path);
     match recovered.is_ok() {
         true => directory.remove(&mark)?,
         false => undo(directory, &time)?,
@@ -118,21 +107,19 @@ fn undo(directory: &StateDir, time: &str) -> std::io::Result<()> {
     directory.remove(&format!("{MARK}{time}"))
 }
 
-/// Makes a new store from the one at `aside`. `begun` are the keys that the witness names.
+/// Makes a new store from the one at `aside`.
 fn rebuild(
     directory: &StateDir,
     durability: Durability,
     aside: &std::path::Path,
-    (begun, staged): (&[Key], &Staged),
 ) -> Result<Recovered, Fault> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let old = Connection::open_with_flags(aside, flags)?;
     old.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     old.pragma_update(None, "wal_autocheckpoint", 0)?;
     old.pragma_update(None, "cell_size_check", true)?;
-    let (full, _) = std::sync::mpsc::sync_channel(1);
     directory.create_file(FILE)?;
-    let mut core = open::open_file(directory, durability, full)?;
+    let mut core = open::open_file(directory, durability)?;
     core.next = newest(&old)?.saturating_add(1);
     let mut recovered = Recovered {
         aside: aside.to_path_buf(),
@@ -150,9 +137,7 @@ fn rebuild(
             keys => keys.unwrap_or_default(),
         };
         recovered.is_complete = copy_rest(&old, core)?;
-        // The staged changes are later than the rows.
-        core.replay_each(staged)?;
-        for key in keys.iter().chain(begun) {
+        for key in &keys {
             if !is_known(&core.connection, key)? {
                 core.lose(*key)?;
                 recovered.unknown += 1;
@@ -224,7 +209,7 @@ fn copy_calls(
     let mut is_lost = false;
     for mut row in rows {
         let name = row.name.clone().unwrap_or_default();
-        let fits = row.chat == 0 || witness::key(&name, &row.call) == row.key;
+        let fits = row.chat == 0 || key(&name, &row.call) == row.key;
         if !row.is_sound() || !fits {
             is_lost = true;
             continue;
@@ -232,10 +217,6 @@ fn copy_calls(
         if let Ok(chat) = name.parse() {
             (row.chat, _) = core.chat(&chat, &row.principal)?;
             core.count_fences(row.chat, i64::from(row.state == CallState::Tombstone))?;
-        }
-        if row.state == CallState::Running {
-            // The witness of the new store names it, so that the next host takes it over.
-            core.begun.get_or_insert_default().push(row.key);
         }
         core.copy(row)?;
         recovered.calls += 1;

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use toolhost_state::id::CallId;
 
 use super::clock::Moment;
-use super::witness::Key;
+use super::key::Key;
 use crate::values::call::held;
 use crate::{Call, CallState, EndedCall};
 
@@ -144,11 +144,6 @@ impl CallRow {
     /// Returns whether the row matches its checksum.
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
-    }
-
-    /// Returns whether the call began and does not run any more.
-    pub(super) fn has_ended(&self) -> bool {
-        !matches!(self.state, CallState::Running | CallState::Tombstone)
     }
 
     /// Gives the row the end of its call.

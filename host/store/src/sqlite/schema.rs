@@ -10,8 +10,8 @@ pub(super) const APPLICATION: i32 = 0x746f_6f6c;
 /// The migrations, oldest first. The version of a file is the number of migrations that it has.
 ///
 /// Two indexes find a call: one by its name, and one by a digest of its name. A call is new only if neither index has it. Two more
-/// indexes serve retention: `calls_kept` has the calls that run or whose outcome is kept, and `calls_gone` has the others. The end of
-/// a call changes no index.
+/// indexes serve retention: `calls_kept` has the calls that run or whose outcome is kept, and `calls_gone` has the others. The last one has
+/// the calls that run, for the next host. It is the only one that the end of a call changes.
 pub(super) const STEPS: &[&str] = &["
 CREATE TABLE chats (
     no INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, owner TEXT NOT NULL, fences INTEGER NOT NULL, ended INTEGER
@@ -48,6 +48,8 @@ CREATE TABLE workspaces (
 ) WITHOUT ROWID;
 CREATE TABLE bindings (chat TEXT PRIMARY KEY, workspace TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX bindings_workspace ON bindings (workspace);
+", "
+CREATE INDEX calls_running ON calls (state) WHERE state = 0;
 "];
 
 /// Upgrades a file to the last of these steps. Before an older file is changed, `copy` is called with its version.

@@ -4,13 +4,13 @@
 //! small transactions, so that no call waits for a sweep.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
 
 use rusqlite::{Connection, Row, params};
 
+use super::Sqlite;
 use super::core::Core;
 use super::fault::Fault;
-use super::readers::Readers;
+use super::room::Room;
 use super::row::{CallRow, select_calls};
 use super::writer::Writer;
 use crate::{CallState, Kept, Limits, Swept, excess};
@@ -22,20 +22,17 @@ const ROWS: i64 = 256;
 type Usage = BTreeMap<String, BTreeMap<i64, u64>>;
 
 /// Drops outcomes and ids that are too old or too many.
-pub(super) fn sweep(
-    writer: &Arc<Writer>,
-    readers: &Readers,
-    limits: &Limits,
-) -> Result<Swept, Fault> {
-    let mut swept = Swept::default();
+pub(super) async fn sweep(store: &Sqlite, limits: &Limits) -> Result<Swept, Fault> {
+    let (mut swept, writer) = (Swept::default(), &store.writer);
     let milliseconds =
         |time: std::time::Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
-    let (touched, now) = writer.alone(Core::touched)?;
+    let (touched, now) = writer.alone(Core::touched).await?;
     let (keep, tombstone) = (milliseconds(limits.keep), milliseconds(limits.tombstone));
+    let last = limits.keep_per_chat;
     for (chat, tick) in touched {
-        while let (rows @ 1.., more) =
-            writer.alone(|core| core.drop_outcomes(chat, limits.keep_per_chat, keep))?
-        {
+        loop {
+            let dropping = writer.alone(move |core| core.drop_outcomes(chat, last, keep));
+            let (rows, more) = dropping.await?;
             swept.outcomes += rows;
             if !more {
                 break;
@@ -43,40 +40,37 @@ pub(super) fn sweep(
         }
         // All outcomes of the chat were old enough, so the next sweep need not look at it.
         if now.saturating_sub(tick) > keep {
-            writer.alone(|core| {
+            let forgetting = writer.alone(move |core| {
                 if core.touched.get(&chat) == Some(&tick) {
                     core.touched.remove(&chat);
                 }
+                Ok(())
             });
+            forgetting.await?;
         }
     }
-    swept.ids += drop_ids(writer, now.saturating_sub(tombstone), &mut |_| true)?;
-    let mut left = readers.read(kept)?;
+    swept.ids += drop_ids(writer, now.saturating_sub(tombstone), Unwanted::All).await?;
+    let mut left = store.look(kept).await?;
     if left.bytes > limits.outcome_bytes {
-        for (chat, excess) in excess(&readers.read(bytes_of_chats)?, limits.outcome_bytes) {
-            swept.outcomes += drop_bytes(writer, chat, excess)?;
+        let bytes = store.look(bytes_of_chats).await?;
+        for (chat, excess) in excess(&bytes, limits.outcome_bytes) {
+            swept.outcomes += drop_bytes(writer, chat, excess).await?;
         }
-        left = readers.read(kept)?;
+        left = store.look(kept).await?;
     }
     if left.ids > limits.ids {
-        let mut over: HashMap<_, _> = excess(&readers.read(ids_of_chats)?, limits.ids)
-            .into_iter()
-            .collect();
-        swept.ids += drop_ids(writer, i64::MAX, &mut |row| match over.get_mut(&row.chat) {
-            Some(count @ 1..) => {
-                *count -= 1;
-                true
-            }
-            Some(0) | None => false,
-        })?;
-        left = readers.read(kept)?;
+        let ids = store.look(ids_of_chats).await?;
+        let over = excess(&ids, limits.ids).into_iter().collect();
+        swept.ids += drop_ids(writer, i64::MAX, Unwanted::OfChats(over)).await?;
+        left = store.look(kept).await?;
     }
     swept.kept = left;
-    match swept.ids {
-        0 => writer.alone(|core| core.transact(|core| Ok(core.clock.save(&core.connection)?)))?,
-        // The witness must not name calls that were forgotten on purpose.
-        1.. => writer.alone(Core::empty_log)?,
-    }
+    let finishing = writer.alone(|core| {
+        // The disk may have had none before.
+        core.room.iter().for_each(Room::renew);
+        core.save_clock()
+    });
+    finishing.await?;
     Ok(swept)
 }
 
@@ -118,28 +112,53 @@ fn usage(connection: &Connection, sql: &str) -> Result<Usage, Fault> {
     Ok(usage)
 }
 
-/// Forgets ids whose outcome was dropped at or before this time, the oldest first, if `is_unwanted` says so. Returns how many.
-fn drop_ids(
-    writer: &Arc<Writer>,
-    before: i64,
-    is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
-) -> Result<u64, Fault> {
+/// The ids to forget.
+enum Unwanted {
+    All,
+    /// So many of each of these chats.
+    OfChats(HashMap<i64, u64>),
+}
+
+impl Unwanted {
+    /// Returns whether a call is among them, and counts it.
+    fn take(&mut self, row: &CallRow) -> bool {
+        match self {
+            Self::All => true,
+            Self::OfChats(left) => match left.get_mut(&row.chat) {
+                Some(count @ 1..) => {
+                    *count -= 1;
+                    true
+                }
+                Some(0) | None => false,
+            },
+        }
+    }
+}
+
+/// Forgets ids whose outcome was dropped at or before this time, the oldest first. Returns how many.
+async fn drop_ids(writer: &Writer, before: i64, mut unwanted: Unwanted) -> Result<u64, Fault> {
     let (mut dropped, mut position) = (0, Some(FIRST));
     while let Some(after) = position {
+        let dropping = writer.alone(move |core| {
+            let (rows, position) = core.drop_ids(after, before, &mut unwanted)?;
+            Ok((rows, position, unwanted))
+        });
         let rows;
-        (rows, position) = writer.alone(|core| core.drop_ids(after, before, is_unwanted))?;
+        (rows, position, unwanted) = dropping.await?;
         dropped += rows;
     }
     Ok(dropped)
 }
 
 /// Drops the oldest outcomes of a chat until at least this many bytes are free. Returns how many.
-fn drop_bytes(writer: &Arc<Writer>, chat: i64, bytes: u64) -> Result<u64, Fault> {
+async fn drop_bytes(writer: &Writer, chat: i64, bytes: u64) -> Result<u64, Fault> {
     let (mut dropped, mut freed, mut position) = (0, 0, Some(i64::MIN));
     while let Some(after) = position.filter(|_| freed < bytes) {
+        let wanted = bytes - freed;
         let (rows, more);
-        (rows, more, position) =
-            writer.alone(|core| core.drop_bytes(chat, after, bytes - freed))?;
+        (rows, more, position) = writer
+            .alone(move |core| core.drop_bytes(chat, after, wanted))
+            .await?;
         (dropped, freed) = (dropped + rows, freed + more);
     }
     Ok(dropped)
@@ -157,9 +176,7 @@ impl Core {
     fn touched(&mut self) -> Result<(HashMap<i64, i64>, i64), Fault> {
         const ALL: &str =
             "SELECT DISTINCT chat FROM calls INDEXED BY calls_kept WHERE gone IS NULL";
-        // A note would make an id that is forgotten on purpose unknown.
-        self.forget_notes();
-        let now = self.clock.now();
+        let now = self.now.tick;
         if !std::mem::replace(&mut self.has_swept, true) {
             let mut all = self.connection.prepare(ALL)?;
             for chat in all.query_map([], |row| row.get(0))? {
@@ -175,7 +192,7 @@ impl Core {
             "WHERE c.seq IN (SELECT seq FROM calls INDEXED BY calls_kept WHERE chat = ?1 AND gone IS NULL AND held > 0 \
              ORDER BY seq DESC LIMIT -1 OFFSET ?2) AND c.tick <= ?3 ORDER BY c.seq LIMIT ?4"
         );
-        let before = self.clock.now().saturating_sub(keep);
+        let before = self.now.tick.saturating_sub(keep);
         let last = i64::try_from(last).unwrap_or(i64::MAX);
         let rows = self.drop_selected(OLD, params![chat, last, before, ROWS])?;
         Ok((rows, rows == ROWS.unsigned_abs()))
@@ -201,7 +218,7 @@ impl Core {
             let Some(last) = last else {
                 return Ok((0, 0, None));
             };
-            let (now, mut dropped, mut freed) = (core.clock.now(), 0, 0);
+            let (now, mut dropped, mut freed) = (core.now.tick, 0, 0);
             for row in &mut core.rows(ROWS_UP_TO, params![chat, after, last])? {
                 if freed >= bytes {
                     break;
@@ -219,7 +236,7 @@ impl Core {
     fn drop_selected(&mut self, sql: &str, values: &[&dyn rusqlite::ToSql]) -> Result<u64, Fault> {
         self.transact(|core| {
             let mut rows = core.rows(sql, values)?;
-            let now = core.clock.now();
+            let now = core.now.tick;
             for row in &mut rows {
                 row.drop_outcome(now);
                 row.write(&core.connection)?;
@@ -234,7 +251,7 @@ impl Core {
         &mut self,
         after: Position,
         before: i64,
-        is_unwanted: &mut dyn FnMut(&CallRow) -> bool,
+        unwanted: &mut Unwanted,
     ) -> Result<(u64, Option<Position>), Fault> {
         const NEXT: &str = select_calls!(
             "WHERE c.gone IS NOT NULL AND c.gone <= ?4 AND (c.gone, c.chat, c.seq) > (?1, ?2, ?3) \
@@ -248,7 +265,7 @@ impl Core {
             let last = rows.last();
             let last = last.map(|row| (row.gone.unwrap_or_default(), row.chat, row.seq));
             let (mut chats, mut dropped) = (BTreeSet::new(), 0);
-            for row in rows.iter().filter(|row| is_unwanted(row)) {
+            for row in rows.iter().filter(|row| unwanted.take(row)) {
                 core.remove(row)?;
                 chats.insert(row.chat);
                 dropped += 1;

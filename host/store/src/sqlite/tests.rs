@@ -1,69 +1,72 @@
-//! Tests with a connection that is busy.
+//! Tests with a disk that does not answer.
 
-use std::sync::mpsc::channel;
-
-use futures_util::poll;
+use parking_lot::Mutex;
 
 use super::*;
-use crate::{Begun, NewCall, Process, ProcessState, Store};
+use crate::{Begun, CallState, NewCall, Store};
 
-/// Returns a process that runs.
-pub(super) fn process(id: &str) -> Process {
-    Process {
-        id: id.into(),
-        chat: None,
-        key: None,
-        state: ProcessState::Running,
-        command: "sleep 1".into(),
-        workdir: "/".into(),
-        background: false,
-        started_ms: 0,
-        output: None,
-        end: None,
-    }
-}
-
-pub(super) fn new_call(call: &str, arguments: usize) -> NewCall {
+fn new_call(call: &str) -> NewCall {
     NewCall {
         chat: "c".parse().unwrap(),
         call: call.parse().unwrap(),
         tool: "execute".into(),
         principal: "token".into(),
         digest: [1; 32],
-        arguments: Some("x".repeat(arguments)),
+        arguments: None,
         began_ms: 0,
     }
 }
 
-/// The connection is busy for long while the log is emptied. The tasks of the other calls share the threads with the task that waits.
+/// The lock of another connection delays a change as a disk does that hangs. With a clock that is paused, the patience of a caller ends as
+/// soon as nothing else is left to do.
 #[tokio::test]
-async fn no_task_blocks_its_thread_while_the_connection_is_busy() {
+async fn a_call_whose_beginning_comes_too_late_is_forgotten() {
     let base = tempfile::tempdir().unwrap();
     let directory = StateDir::open(&base.path().join("state")).unwrap();
     let store = Sqlite::open(&directory, Durability::Host).unwrap();
-    let (held, is_held) = channel();
-    let (release, released) = channel::<()>();
-    let writer = Arc::clone(&store.shared.writer);
-    let holder = std::thread::spawn(move || {
-        writer.alone(|_| {
-            held.send(()).unwrap();
-            // A thread that waits for the connection would never release it.
-            released.recv_timeout(PATIENCE)
+    assert_eq!(store.begin(new_call("before")).await.unwrap(), Begun::New);
+    let disk = Connection::open(&store.path).unwrap();
+    disk.execute_batch("BEGIN IMMEDIATE").unwrap();
+    tokio::time::pause();
+    for id in ["late", "later"] {
+        let refused = store.begin(new_call(id)).await.unwrap_err();
+        assert!(matches!(refused, StoreError::Late { .. }), "{refused:?}");
+    }
+    tokio::time::resume();
+    // What reads goes on, and what asks for numbers does not wait.
+    let found = store.call("c".parse().unwrap(), "before".parse().unwrap());
+    assert_eq!(found.await.unwrap().unwrap().state, CallState::Running);
+    assert_eq!(store.counts().running, 1);
+    drop(disk);
+    for id in ["late", "later"] {
+        assert_eq!(store.begin(new_call(id)).await.unwrap(), Begun::New, "{id}");
+    }
+    assert_eq!(store.counts().running, 3);
+}
+
+#[tokio::test]
+async fn readers_that_hang_leave_threads_for_others() {
+    let base = tempfile::tempdir().unwrap();
+    let directory = StateDir::open(&base.path().join("state")).unwrap();
+    let store = Sqlite::open(&directory, Durability::Host).unwrap();
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Arc::new(Mutex::new(released));
+    let hanging = (0..10).map(|_| {
+        let released = Arc::clone(&released);
+        store.read("hang", move |_| {
+            _ = released.lock().recv();
+            Ok(())
         })
     });
-    is_held.recv().unwrap();
-    let large = staging::FULL + 1;
-    let begun = store.begin(new_call("large", large)).await.unwrap();
-    assert_eq!(begun, Begun::New);
-    // So much is staged that the next change waits for the connection.
-    let mut next = store.begin(new_call("next", 1));
-    let is_pending = poll!(&mut next).is_pending();
-    let mut found = store.call("c".parse().unwrap(), "large".parse().unwrap());
-    let is_found = poll!(&mut found).is_ready();
-    _ = release.send(());
-    let released = holder.join().unwrap();
-    assert!(released.is_ok(), "a task blocked its thread");
-    assert!(is_pending && !is_found);
-    assert_eq!(next.await.unwrap(), Begun::New);
-    assert_eq!(found.await.unwrap().unwrap().number, 1);
+    let hanging = futures_util::future::join_all(hanging);
+    tokio::time::pause();
+    let (late, ()) = tokio::join!(hanging, tokio::time::advance(PATIENCE * 2));
+    tokio::time::resume();
+    for late in late {
+        assert!(matches!(late, Err(StoreError::Late { .. })), "{late:?}");
+    }
+    assert_eq!(store.begin(new_call("1")).await.unwrap(), Begun::New);
+    drop(release);
+    let found = store.call("c".parse().unwrap(), "1".parse().unwrap()).await;
+    assert!(found.unwrap().is_some());
 }

@@ -7,9 +7,9 @@ use toolhost_needs::needs;
 use toolhost_state::state_dir::StateDir;
 use toolhost_store::{AtRest, CallQuery, CallState, Durability, Store, StoreError};
 
-use crate::crash::killed_with_staged;
+use crate::crash::killed;
 use crate::disks::Mounted;
-use crate::sqlite::{open, settle};
+use crate::sqlite::open;
 use crate::values::{call, ended};
 
 /// Makes the directory of a killed host: one call has ended, and one was running.
@@ -19,9 +19,8 @@ async fn leave(to: &Path) {
     let store = open(&state, Durability::Host).unwrap();
     store.end(ended("c", "ended")).await.unwrap();
     store.begin(call("c", "ran")).await.unwrap();
-    settle(&store);
     StateDir::open(to).unwrap();
-    for name in ["store.db", "store.db-wal", "store.seen"] {
+    for name in ["store.db", "store.db-wal"] {
         if state.join(name).exists() {
             std::fs::copy(state.join(name), to.join(name)).unwrap();
         }
@@ -92,11 +91,11 @@ async fn reading_changes_no_file() {
     assert!(files(&state) == before);
 }
 
-/// A killed host also leaves changes that the database does not have yet.
+/// A killed host leaves changes that only the log has.
 #[test]
-fn staged_changes_are_read() {
+fn the_log_of_a_killed_host_is_read() {
     let base = tempfile::tempdir().unwrap();
-    let (state, said) = killed_with_staged(base.path(), 200);
+    let (state, said) = killed(base.path(), 200);
     let before = files(&state);
     let directory = StateDir::existing(&state).unwrap().unwrap();
     let store = AtRest::open(&directory).unwrap().unwrap();

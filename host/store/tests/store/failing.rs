@@ -1,42 +1,24 @@
-//! Tests of staged changes that the disk does not take.
+//! Tests of changes that the disk does not take.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::Command;
 
+use futures_util::future::join_all;
 use toolhost_needs::needs;
 use toolhost_store::{
     Begun, CallQuery, CallState, Durability, EndedCall, LocalStore, ProcessQuery, Sqlite, Store,
+    StoreError,
 };
 
 use crate::disks::Mounted;
-use crate::sqlite::{open, settle};
+use crate::sqlite::open;
 use crate::values::{call, ended, process, session};
 
-/// Fills a disk but for some bytes. Returns the path of the file that fills it.
-fn fill_but(disk: &Mounted, bytes: u64) -> std::path::PathBuf {
-    let filler = disk.fill();
-    let file = OpenOptions::new().write(true).open(&filler).unwrap();
-    file.set_len(file.metadata().unwrap().len() - bytes)
-        .unwrap();
-    filler
-}
-
-fn large(id: &str, bytes: usize) -> EndedCall {
+fn large(id: &str) -> EndedCall {
     EndedCall {
-        outcome: "x".repeat(bytes),
+        outcome: "x".repeat(3 << 20),
         ..ended("c", id)
     }
-}
-
-/// Returns the ids of the calls that the database has, without those that are staged.
-fn committed(state: &Path) -> Vec<String> {
-    let database = rusqlite::Connection::open(state.join("store.db")).unwrap();
-    let mut calls = database
-        .prepare("SELECT call FROM calls ORDER BY call")
-        .unwrap();
-    let calls = calls.query_map([], |row| row.get(0)).unwrap();
-    calls.collect::<rusqlite::Result<_>>().unwrap()
 }
 
 async fn listed(store: &Sqlite) -> Vec<(String, CallState)> {
@@ -53,111 +35,38 @@ async fn found(store: &Sqlite, id: &str) -> CallState {
     found.unwrap().unwrap().state
 }
 
+/// Changes that are committed together are tried alone if one of them does not fit.
 #[needs(mount)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_that_does_not_fit_blocks_no_other() {
+async fn a_change_that_does_not_fit_takes_no_other_with_it() {
     let disk = Mounted::new();
     let state = disk.path().join("state");
     let store = open(&state, Durability::Host).unwrap();
-    let filler = fill_but(&disk, 100 << 10);
-    // The file of staged changes takes it, and then the log does not.
-    store.end(large("large", 60 << 10)).await.unwrap();
-    settle(&store);
-    assert_eq!(committed(&state), [""; 0]);
-
+    let filler = disk.fill();
+    let ids: Vec<_> = (0..8).map(|number| number.to_string()).collect();
+    let large = ids.iter().map(|id| store.end(large(id)));
+    let small = ids.iter().map(|id| store.begin(call("small", id)));
+    let (large, small) = futures_util::join!(join_all(large), join_all(small));
+    for refused in large {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
+    }
+    for begun in small {
+        assert_eq!(begun.unwrap(), Begun::New);
+    }
     store.put_session(session("s")).await.unwrap();
-    assert_eq!(store.begin(call("c", "1")).await.unwrap(), Begun::New);
-    store.end(ended("c", "1")).await.unwrap();
-    assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::New);
     store.add_process(process("p", "c")).await.unwrap();
-    assert_eq!(committed(&state), ["1", "2"]);
-
-    // The call that waits is known.
-    assert!(matches!(
-        store.begin(call("c", "large")).await.unwrap(),
-        Begun::Ended(_)
-    ));
-    assert_eq!(found(&store, "large").await, CallState::Finished);
-    let mut calls = listed(&store).await;
-    calls.sort();
-    let finished = |id: &str| (id.to_owned(), CallState::Finished);
-    assert_eq!(
-        calls,
-        [
-            finished("1"),
-            ("2".to_owned(), CallState::Running),
-            finished("large")
-        ]
-    );
-
     std::fs::remove_file(filler).unwrap();
-    settle(&store);
-    assert_eq!(committed(&state), ["1", "2", "large"]);
     drop(store);
     let store = open(&state, Durability::Host).unwrap();
-    for id in ["1", "large"] {
-        assert!(matches!(
-            store.begin(call("c", id)).await.unwrap(),
-            Begun::Ended(_)
-        ));
+    for id in ["0", "7"] {
+        let begun = store.begin(call("small", id)).await.unwrap();
+        assert_eq!(begun, Begun::Running, "{id}");
+        assert_eq!(store.begin(call("c", id)).await.unwrap(), Begun::New);
     }
     assert_eq!(store.sessions().await.unwrap(), [session("s")]);
-}
-
-/// More large changes fail than are tried at once.
-#[needs(mount)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn small_changes_behind_large_ones_are_stored() {
-    let disk = Mounted::new();
-    let state = disk.path().join("state");
-    let store = open(&state, Durability::Host).unwrap();
-    let filler = fill_but(&disk, 1100 << 10);
-    for number in 0..20 {
-        let id = format!("large-{number}");
-        store.end(large(&id, 50 << 10)).await.unwrap();
-    }
-    store.end(ended("c", "small")).await.unwrap();
-    store.add_process(process("p", "c")).await.unwrap();
-    settle(&store);
-    let stored = committed(&state);
-    assert!(
-        stored.contains(&"small".to_owned()) && stored.len() < 4,
-        "{stored:?}"
-    );
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
     assert_eq!(processes.found, [process("p", "c")]);
-    assert_eq!(listed(&store).await.len(), 21);
-    std::fs::remove_file(filler).unwrap();
-    settle(&store);
-    assert_eq!(committed(&state).len(), 21);
-}
-
-/// A change waits for an earlier change of the same call or process.
-#[needs(mount)]
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_waits_for_an_earlier_one_of_the_same_process() {
-    let disk = Mounted::new();
-    let state = disk.path().join("state");
-    let store = open(&state, Durability::Host).unwrap();
-    let filler = fill_but(&disk, 100 << 10);
-    let long = toolhost_store::Process {
-        command: "x".repeat(60 << 10),
-        ..process("p", "c")
-    };
-    store.add_process(long.clone()).await.unwrap();
-    store.end(large("large", 20 << 10)).await.unwrap();
-    settle(&store);
-    let error = store.forget_processes(vec!["p".to_owned()]).await;
-    assert!(
-        matches!(error, Err(toolhost_store::StoreError::Full { .. })),
-        "{error:?}"
-    );
-    let processes = store.processes(ProcessQuery::all()).await.unwrap();
-    assert!(processes.found == [long]);
-    std::fs::remove_file(filler).unwrap();
-    store.forget_processes(vec!["p".to_owned()]).await.unwrap();
-    let processes = store.processes(ProcessQuery::all()).await.unwrap();
-    assert!(processes.found.is_empty());
 }
 
 /// A file system on a file, which can turn read-only while files of it are open.
@@ -200,7 +109,6 @@ async fn a_disk_that_turns_read_only_at_work_hides_no_call() {
     let store = open(&state, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     assert_eq!(store.begin(call("c", "2")).await.unwrap(), Begun::New);
-    settle(&store);
     assert_eq!(store.begin(call("c", "3")).await.unwrap(), Begun::New);
     store.end(ended("c", "2")).await.unwrap();
     store.add_process(process("p", "c")).await.unwrap();

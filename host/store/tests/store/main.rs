@@ -24,7 +24,6 @@ mod many;
 mod nested;
 mod recovery;
 mod sqlite;
-mod staging;
 mod suite;
 mod tombstones;
 mod values;

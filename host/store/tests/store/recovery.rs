@@ -1,7 +1,7 @@
 //! Tests of recoveries that are killed: a start afterwards makes no new store, and the next recovery finds everything.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use toolhost_needs::needs;
@@ -10,9 +10,9 @@ use toolhost_store::{
     AtRest, Begun, CallQuery, Durability, LocalStore, ProcessQuery, Sqlite, Store, StoreError,
 };
 
+use crate::damage;
 use crate::file::problems;
-use crate::sqlite::{open, settle};
-use crate::staging::killed_after;
+use crate::sqlite::open;
 use crate::values::{call, ended, process};
 
 /// The system calls before which a recovery is killed: those that change a directory, and those with which SQLite changes a file.
@@ -154,12 +154,20 @@ async fn kill_everywhere(base: &Path, from: &Path, ids: &[String]) {
     }
 }
 
+/// Copies the files of a host as they are after some changes, as a killed host leaves them.
+async fn killed_after(base: &Path, changes: impl AsyncFn(&Sqlite)) -> PathBuf {
+    let (alive, killed) = (base.join("alive"), base.join("killed"));
+    let store = open(&alive, Durability::Host).unwrap();
+    changes(&store).await;
+    damage::copy(&alive, &killed);
+    killed
+}
+
 async fn fill(store: &Sqlite) {
     store.add_process(process("p", "c")).await.unwrap();
     for number in 0..20 {
         store.end(ended("c", &number.to_string())).await.unwrap();
     }
-    settle(store);
     store.begin(call("c", "last")).await.unwrap();
 }
 

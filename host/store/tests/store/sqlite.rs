@@ -1,10 +1,15 @@
 //! Tests of SQLite: the suite, versions of the file, and the clock.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, Durability, LocalStore, ProcessQuery, Sqlite, Store, StoreError};
+use toolhost_store::{
+    Begun, CallState, Durability, Limits, LocalStore, Process, ProcessQuery, ProcessState, Sqlite,
+    Store, StoreError,
+};
 
 use crate::suite::{self, Place};
 use crate::values::{call, ended, limits, process};
@@ -27,11 +32,6 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<Sqlite, StoreE
     Sqlite::open(&StateDir::open(path).unwrap(), durability)
 }
 
-/// Lets the database take all staged changes: then the files stay as they are, and hold everything.
-pub(crate) fn settle(store: &Sqlite) {
-    store.counts();
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_suite_passes() {
     for durability in [Durability::Host, Durability::Power] {
@@ -45,7 +45,11 @@ async fn the_suite_passes() {
 fn blocking_work_may_wait_for_changes() {
     let base = tempfile::tempdir().unwrap();
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.max_blocking_threads(1).build().unwrap();
+    let runtime = builder
+        .enable_time()
+        .max_blocking_threads(1)
+        .build()
+        .unwrap();
     for durability in [Durability::Host, Durability::Power] {
         let store = open(&base.path().join(format!("{durability:?}")), durability).unwrap();
         let handle = runtime.handle().clone();
@@ -110,12 +114,11 @@ async fn calls_that_ran_are_found_without_their_log() {
     let (state, copy) = (base.path().join("state"), base.path().join("copy"));
     let store = open(&state, Durability::Host).unwrap();
     store.begin(call("c", "1")).await.unwrap();
-    settle(&store);
     StateDir::open(&copy).unwrap();
-    let file = crate::file::file(&state, false).unwrap();
+    let file = crate::file::file(&state).unwrap();
     file.backup(&copy.join("store.db")).unwrap();
     drop(file);
-    // Closing the store empties the log and the witness.
+    // Closing the store empties the log.
     drop(store);
     Sqlite::compact(&StateDir::open(&state).unwrap()).unwrap();
     for directory in [&state, &copy] {
@@ -123,23 +126,6 @@ async fn calls_that_ran_are_found_without_their_log() {
         let interrupted = store.interrupt().await.unwrap();
         assert_eq!(interrupted.len(), 1, "{directory:?}");
     }
-}
-
-/// The host is killed after a commit, but before the witness names the calls of this commit.
-#[tokio::test]
-async fn calls_that_ran_are_found_without_their_witness() {
-    let base = tempfile::tempdir().unwrap();
-    let (alive, state) = (base.path().join("alive"), base.path().join("state"));
-    let store = open(&alive, Durability::Host).unwrap();
-    store.begin(call("c", "1")).await.unwrap();
-    let witness = std::fs::read(alive.join("store.seen")).unwrap();
-    store.begin(call("c", "2")).await.unwrap();
-    crate::damage::copy(&alive, &state);
-    std::fs::write(state.join("store.seen"), witness).unwrap();
-    // The first of two hosts is killed before it takes over the calls.
-    drop(open(&state, Durability::Host).unwrap());
-    let store = open(&state, Durability::Host).unwrap();
-    assert_eq!(store.interrupt().await.unwrap().len(), 2);
 }
 
 #[tokio::test]
@@ -211,7 +197,7 @@ async fn a_damaged_process_hides_no_other() {
         let sound = vec!["1".to_owned(), "3".to_owned()];
         assert_eq!(ids(&store).await, (sound, 1), "{change}");
         assert_eq!(store.counts().damaged, 1, "{change}");
-        let problems = crate::file::file(&state, false).unwrap().check().unwrap();
+        let problems = crate::file::file(&state).unwrap().check().unwrap();
         assert!(
             problems[0].contains("process cannot be read"),
             "{problems:?}"
@@ -254,4 +240,52 @@ async fn a_damaged_page_of_processes_is_told() {
     assert!(!recovered.is_complete);
     let store = open(&state, Durability::Host).unwrap();
     assert_eq!(ids(&store).await, (found, 0));
+}
+
+/// An update of a process that was forgotten changes nothing, also if the process is then added again.
+#[tokio::test]
+async fn a_process_that_is_added_after_an_update_is_stored() {
+    let base = tempfile::tempdir().unwrap();
+    let store = open(&base.path().join("state"), Durability::Host).unwrap();
+    store
+        .update_processes(vec![Process {
+            state: ProcessState::Ended,
+            ..process("1", "c")
+        }])
+        .await
+        .unwrap();
+    store.add_process(process("1", "c")).await.unwrap();
+    let processes = store.processes(ProcessQuery::all()).await.unwrap();
+    assert_eq!(processes.found, [process("1", "c")]);
+}
+
+/// A lookup reads two indexes and a row. Meanwhile, a sweep forgets the call.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_that_is_forgotten_during_a_lookup_is_not_damaged() {
+    const ROUNDS: usize = 60;
+    let base = tempfile::tempdir().unwrap();
+    let store = Arc::new(open(&base.path().join("state"), Durability::Host).unwrap());
+    let none = Limits {
+        keep: Duration::ZERO,
+        keep_per_chat: 0,
+        tombstone: Duration::ZERO,
+        ..limits()
+    };
+    let forgets = Arc::clone(&store);
+    let forget = tokio::spawn(async move {
+        for _ in 0..ROUNDS {
+            forgets.end(ended("c", "1")).await.unwrap();
+            while forgets.sweep(none.clone()).await.unwrap().ids == 0 {}
+        }
+    });
+    while !forget.is_finished() {
+        let found = store.call("c".parse().unwrap(), "1".parse().unwrap()).await;
+        assert!(
+            found
+                .unwrap()
+                .is_none_or(|call| call.state == CallState::Finished)
+        );
+    }
+    forget.await.unwrap();
+    assert_eq!(store.counts().damaged, 0);
 }

@@ -197,7 +197,7 @@ impl Execution {
                     _ => Arc::new(lost(id, tool)),
                 });
             }
-            match keeper.resume(self.call()).await {
+            match keeper.begin(self.call(), true).await {
                 Ok(Begun::New) => {
                     match keeper.end_for_all(ended.clone(), None, stopping).await? {
                         Ending::Stored => return Some(outcome),
@@ -234,11 +234,7 @@ impl Execution {
     /// Stores the beginning.
     async fn begin(&self) -> Start {
         let keeper = &self.shared.keeper;
-        let begun = match self.is_resumed {
-            true => keeper.resume(self.call()).await,
-            false => keeper.begin(self.call()).await,
-        };
-        let begun = match begun {
+        let begun = match keeper.begin(self.call(), self.is_resumed).await {
             Ok(begun) => begun,
             Err(refused) => return Start::Told(Err(refused)),
         };
@@ -280,16 +276,14 @@ impl Execution {
         }
     }
 
-    /// Returns the end of the call, and the number of the call if the store does not have its beginning.
+    /// Returns the end of the call, and its number among those that run here.
     fn ended(&self, outcome: &Outcome) -> (EndedCall, Option<i64>) {
-        let key = self.key();
         let (cancelled, number) = {
             let calls = self.shared.calls.lock();
-            let running = calls.running.get(&key);
-            let unstored = running.filter(|running| running.is_unstored(&key, &self.shared.keeper));
+            let running = calls.running.get(&self.key());
             (
                 running.is_some_and(|running| running.tombstone),
-                unstored.map(|running| running.number),
+                running.map(|running| running.number),
             )
         };
         let ended = EndedCall {

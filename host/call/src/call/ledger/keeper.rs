@@ -13,7 +13,7 @@ use toolhost_store::{
 use super::answer::Key;
 use super::dropped::Dropped;
 use super::past::{Past, read, set};
-use crate::call::{Refused, ToolSet, includes, union};
+use crate::call::{Refused, ToolSet, union};
 use toolhost_state::id::{CallId, ChatId};
 
 /// The time between two attempts at a store that hosts share.
@@ -33,8 +33,7 @@ pub(super) struct Keeper {
 /// A change that could not be stored.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
-    Begun(NewCall),
-    /// With the number of the call among those that the store does not have; `None` if the store has its beginning.
+    /// With the number of the call among those that run here; `None` if it ran at an earlier host.
     Ended(EndedCall, Option<i64>),
     Fenced(Cancellation),
     /// The call had no effect, and is to be forgotten.
@@ -44,10 +43,15 @@ pub(super) enum Change {
 impl Change {
     fn name(&self) -> (&ChatId, &CallId) {
         match self {
-            Self::Begun(call) | Self::Ended(EndedCall { call, .. }, _) => (&call.chat, &call.call),
+            Self::Ended(EndedCall { call, .. }, _) => (&call.chat, &call.call),
             Self::Fenced(fence) => (&fence.chat, &fence.call),
             Self::Withdrawn((chat, call)) => (chat, call),
         }
+    }
+
+    pub(super) fn key(&self) -> Key {
+        let (chat, call) = self.name();
+        (chat.clone(), call.clone())
     }
 
     fn is_of(&self, key: &Key) -> bool {
@@ -65,7 +69,6 @@ impl toolhost_store::Change for Change {
     fn store(self, store: &dyn Store) -> Answer<'_, ()> {
         Box::pin(async move {
             match self {
-                Self::Begun(call) => store.begin(call).await.map(drop),
                 Self::Ended(ended, _) => store.end(ended).await.map(drop),
                 Self::Fenced(fence) => store.cancel(fence).await.map(drop),
                 Self::Withdrawn((chat, call)) => store.withdraw(chat, call).await,
@@ -74,10 +77,10 @@ impl toolhost_store::Change for Change {
     }
 
     fn bytes(&self) -> usize {
-        let arguments = |call: &NewCall| call.arguments.as_ref().map_or(0, String::len);
         match self {
-            Self::Begun(call) => arguments(call),
-            Self::Ended(ended, _) => arguments(&ended.call) + ended.outcome.len(),
+            Self::Ended(EndedCall { call, outcome, .. }, _) => {
+                call.arguments.as_ref().map_or(0, String::len) + outcome.len()
+            }
             Self::Fenced(_) | Self::Withdrawn(_) => 0,
         }
     }
@@ -154,7 +157,7 @@ impl Keeper {
             return Ok(());
         }
         let forgotten = Box::pin(std::future::ready(Ok(())));
-        self.after(&Change::Withdrawn(key.clone()), forgotten).await
+        self.after(key, forgotten).await
     }
 
     /// Waits until a call runs at no other host, and returns its record.
@@ -167,7 +170,7 @@ impl Keeper {
     pub(super) fn unwritten_calls(&self, chat: &ChatId, add: &mut dyn FnMut(&CallId, [u8; 32])) {
         self.unwritten.look(|changes| {
             for change in changes {
-                if let Change::Begun(call) | Change::Ended(EndedCall { call, .. }, _) = change
+                if let Change::Ended(EndedCall { call, .. }, _) = change
                     && call.chat == *chat
                 {
                     add(&call.call, call.digest);
@@ -176,11 +179,15 @@ impl Keeper {
         });
     }
 
-    /// Stores that a call is about to run again. Only [`Begun::New`] permits that.
-    pub(super) async fn resume(&self, call: NewCall) -> Result<Begun, Refused> {
-        let change = Change::Begun(call.clone());
-        let resumed = self.after(&change, self.store.resume(call)).await;
-        resumed.map_err(|error| unrecorded(&error))
+    /// Stores that a call is about to run, or to run again. Only [`Begun::New`] permits that.
+    pub(super) async fn begin(&self, call: NewCall, is_resumed: bool) -> Result<Begun, Refused> {
+        let key = (call.chat.clone(), call.call.clone());
+        let storing = match is_resumed {
+            true => self.store.resume(call),
+            false => self.store.begin(call),
+        };
+        let begun = self.after(&key, storing).await;
+        begun.map_err(|error| unrecorded(&error))
     }
 
     /// Returns the end of a call that waits to be stored, and the tools of its cancellations that do.
@@ -189,7 +196,7 @@ impl Keeper {
         self.unwritten.look(|changes| {
             for change in changes.filter(|change| change.is_of(key)) {
                 match change {
-                    Change::Begun(_) | Change::Withdrawn(_) => {}
+                    Change::Withdrawn(_) => {}
                     // A tombstone that the call ran in spite of was for other tools.
                     Change::Ended(end, _) => (ended, fence) = (Some(end.clone()), None),
                     Change::Fenced(one) => {
@@ -206,54 +213,22 @@ impl Keeper {
         (ended, fence)
     }
 
-    /// Stores that a call is about to run. Only [`Begun::New`] permits that. If the beginning cannot be stored now, the call is noted.
-    pub(super) async fn begin(&self, call: NewCall) -> Result<Begun, Refused> {
-        let change = Change::Begun(call.clone());
-        match self.after(&change, self.store.begin(call)).await {
-            Ok(begun) => Ok(begun),
-            Err(error) => {
-                self.note(&change, &error).await?;
-                self.keep(change);
-                Ok(Begun::New)
-            }
-        }
-    }
-
-    /// Notes the call of a change that the store did not take, so that the change may wait: if the host is killed meanwhile, the call is
-    /// unknown to the next host. Fails if the change must not wait, or the call cannot even be noted.
-    async fn note(&self, change: &Change, error: &StoreError) -> Result<(), Refused> {
-        if !self.may_wait(error) {
-            return Err(unrecorded(error));
-        }
-        let (chat, call) = change.name();
-        let noted = self.store.note(chat.clone(), call.clone()).await;
-        noted.map_err(|error| unrecorded(&error))
-    }
-
-    /// Returns whether the beginning of a call waits to be stored.
-    pub(super) fn is_begin_waiting(&self, key: &Key) -> bool {
-        let is_begin = |change: &Change| matches!(change, Change::Begun(_)) && change.is_of(key);
-        self.unwritten
-            .look(|mut changes| Iterator::any(&mut changes, is_begin))
-    }
-
     /// Forgets a call that began and had no effect. If the store cannot forget it now, repeats are refused until it can.
     pub(super) async fn withdraw(&self, key: Key) {
-        let change = Change::Withdrawn(key.clone());
-        let (chat, call) = key;
-        let stored = self.after(&change, self.store.withdraw(chat, call)).await;
+        let (chat, call) = key.clone();
+        let stored = self.after(&key, self.store.withdraw(chat, call)).await;
         if let Err(error) = stored {
-            let (chat, call) = change.name();
+            let (chat, call) = &key;
             tracing::warn!(%chat, %call, error = text(&error), "a call that was turned away cannot be forgotten now");
-            self.keep(change);
+            self.keep(Change::Withdrawn(key));
         }
     }
 
     /// Stores how a call ended. If the end cannot be stored now, it is stored as soon as it can be. The caller is told all the
-    /// same. `number` is that of a call whose beginning the store does not have.
+    /// same. `number` is that of a call that ran here.
     pub(super) async fn end(&self, ended: EndedCall, number: Option<i64>) -> Ending {
         let change = Change::Ended(ended.clone(), number);
-        let stored = self.after(&change, self.store.end(ended)).await;
+        let stored = self.after(&change.key(), self.store.end(ended)).await;
         stored.unwrap_or_else(|error| {
             let (chat, call) = change.name();
             tracing::warn!(%chat, %call, error = text(&error), "the end of a call cannot be stored now");
@@ -276,7 +251,8 @@ impl Keeper {
         let change = Change::Ended(ended.clone(), number);
         let mut is_first = true;
         loop {
-            let error = match self.after(&change, self.store.end(ended.clone())).await {
+            let storing = self.store.end(ended.clone());
+            let error = match self.after(&change.key(), storing).await {
                 Ok(ending) => return Some(ending),
                 Err(error) => error,
             };
@@ -295,7 +271,7 @@ impl Keeper {
     /// Stores the cancellation of a call that runs. A failure does no harm: the call has begun, and does not run again.
     pub(super) async fn cancel_running(&self, fence: Cancellation) {
         let change = Change::Fenced(fence.clone());
-        let stored = self.after(&change, self.store.cancel(fence)).await;
+        let stored = self.after(&change.key(), self.store.cancel(fence)).await;
         if stored.is_err_and(|error| self.may_wait(&error)) {
             self.keep(change);
         }
@@ -303,59 +279,20 @@ impl Keeper {
 
     /// Cancels a call that does not run.
     pub(super) async fn cancel(&self, fence: Cancellation) -> Result<Cancelling, Refused> {
-        let change = Change::Fenced(fence.clone());
-        match self.after(&change, self.store.cancel(fence.clone())).await {
+        let key = (fence.chat.clone(), fence.call.clone());
+        match self.after(&key, self.store.cancel(fence)).await {
             Ok(CancelAnswer::Known(call)) if call.is_elsewhere => Ok(Cancelling::Elsewhere),
             Ok(CancelAnswer::Known(call)) => Ok(Cancelling::Over(Past::of(*call))),
             Ok(CancelAnswer::Tombstone(_) | CancelAnswer::Foreign) => Ok(Cancelling::Tombstone),
             Ok(CancelAnswer::TooMany) => Ok(Cancelling::TooMany),
-            Err(error) => self.cancel_later(fence, &error).await,
+            Err(error) => Err(unreadable(&error)),
         }
-    }
-
-    /// Keeps a cancellation, which the store did not take, until it can be stored.
-    async fn cancel_later(
-        &self,
-        fence: Cancellation,
-        error: &StoreError,
-    ) -> Result<Cancelling, Refused> {
-        if !self.may_wait(error) {
-            return Err(unreadable(error));
-        }
-        let key = (fence.chat.clone(), fence.call.clone());
-        let tools = set(fence.tools.clone());
-        let known = self.past(&key).await.map_err(|error| unreadable(&error))?;
-        let done = match known {
-            Some(Past::Ended {
-                outcome: Some(outcome),
-                ..
-            }) if !includes(&tools, &outcome.tool) => return Ok(Cancelling::Tombstone),
-            Some(past @ (Past::Ended { .. } | Past::Lost)) => Cancelling::Over(past),
-            Some(Past::Elsewhere { .. }) => return Err(unreadable(error)),
-            Some(Past::Tombstone { .. }) => Cancelling::Tombstone,
-            None => {
-                let of_chat = |change: &&Change| matches!(change, Change::Fenced(other) if other.chat == fence.chat);
-                let waiting = self
-                    .unwritten
-                    .look(|changes| changes.filter(of_chat).count());
-                if waiting as u64 >= fence.most {
-                    return Ok(Cancelling::TooMany);
-                }
-                Cancelling::Tombstone
-            }
-        };
-        let change = Change::Fenced(fence);
-        if matches!(done, Cancelling::Tombstone) {
-            self.note(&change, error).await?;
-        }
-        self.keep(change);
-        Ok(done)
     }
 
     /// Stores the changes that could not be stored before, and then a change of a call. It fails if an earlier change of this call
     /// still waits.
-    async fn after<T>(&self, change: &Change, storing: Answer<'_, T>) -> Result<T, StoreError> {
-        let precedes = |one: &Change| toolhost_store::Change::is_of_same(one, change);
+    async fn after<T>(&self, key: &Key, storing: Answer<'_, T>) -> Result<T, StoreError> {
+        let precedes = |one: &Change| one.is_of(key);
         self.unwritten.after(&*self.store, precedes, storing).await
     }
 
@@ -371,10 +308,8 @@ impl Keeper {
     /// Keeps a change until it can be stored.
     pub(super) fn keep(&self, change: Change) {
         let dropped = self.unwritten.keep(change).dropped;
-        let names = dropped.iter().map(Change::name);
-        let keys = names.map(|(chat, call)| (chat.clone(), call.clone()));
         let mut known = self.dropped.lock();
-        keys.for_each(|key| known.add(key));
+        dropped.iter().for_each(|change| known.add(change.key()));
     }
 
     /// Forgets calls of which changes were dropped, as the store forgets ids.

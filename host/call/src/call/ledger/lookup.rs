@@ -1,7 +1,7 @@
 //! Lookup: pages of calls and chats, from the store and from the calls that it does not have yet.
 //!
-//! A call that only reads is stored at its end. Until then, its place is before all stored calls. So is the place of a call whose
-//! beginning or end waits because the store cannot be written.
+//! A call that only reads is stored at its end. Until then, its place is before all stored calls. So is the place of a call whose end waits
+//! because the store cannot be written.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -49,7 +49,9 @@ impl Ledger {
             limit: u32::try_from(room).unwrap_or(u32::MAX),
             ..query
         };
+        let waiting = self.shared.keeper.waiting_ends();
         let mut stored = self.shared.keeper.store.calls(stored).await?;
+        stored.calls.retain(|call| !waiting.contains(&key(call)));
         for call in &mut stored.calls {
             self.correct(call).await;
         }
@@ -161,7 +163,7 @@ impl Shared {
         let mut calls: HashMap<_, _> = self.keeper.unstored(query).collect();
         for (key, one) in &running.running {
             calls.remove(key);
-            if !one.is_unstored(key, &self.keeper) {
+            if one.is_stored {
                 continue;
             }
             let arguments = self.limits.kept(&one.request.arguments);
@@ -177,7 +179,15 @@ impl Shared {
 }
 
 impl Keeper {
-    /// Returns the calls that match a query, and of which the store has neither the beginning nor the end.
+    /// Returns the calls whose ends wait, and that are listed before all stored ones.
+    fn waiting_ends(&self) -> HashSet<Key> {
+        self.unwritten.look(|changes| {
+            let ends = changes.filter(|change| matches!(change, Change::Ended(_, Some(_))));
+            ends.map(Change::key).collect()
+        })
+    }
+
+    /// Returns the calls that match a query, and whose ends wait.
     fn unstored(&self, query: &CallQuery) -> impl Iterator<Item = (Key, CallSummary)> {
         let ended = |change: &Change| {
             let Change::Ended(ended, Some(number)) = change else {

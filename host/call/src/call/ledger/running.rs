@@ -8,7 +8,6 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, Begun, Completion, Key};
-use super::keeper::Keeper;
 use crate::call::digests::Digests;
 use crate::call::{Actor, CallStatus, Refused, Request};
 use toolhost_state::id::{CallId, ChatId};
@@ -40,7 +39,7 @@ pub(super) struct Running {
     pub(super) cancelled: CancellationToken,
     /// Whether the call was cancelled: repeats after its end are refused.
     pub(super) tombstone: bool,
-    /// Whether the store has its beginning, or gets it as soon as it can be written.
+    /// Whether the store has its beginning.
     pub(super) is_stored: bool,
     pub(super) told: watch::Receiver<Completion>,
 }
@@ -52,11 +51,6 @@ impl Running {
             true => Ok(Begun::Running(self.told.clone())),
             false => Err(Refused::InputMismatch),
         }
-    }
-
-    /// Returns whether the store does not have the call.
-    pub(super) fn is_unstored(&self, key: &Key, keeper: &Keeper) -> bool {
-        !self.is_stored || keeper.is_begin_waiting(key)
     }
 
     /// Returns where the call stands.

@@ -16,8 +16,8 @@ use super::*;
 pub(super) struct Failing {
     store: Sqlite,
     fails: AtomicBool,
-    /// Whether calls cannot even be noted.
-    takes_no_notes: AtomicBool,
+    /// Whether ends of calls are refused.
+    fails_ends: AtomicBool,
     /// Whether the store says that other hosts use it.
     is_shared: bool,
     /// Whether another host begins the next call first, and withdraws it.
@@ -29,7 +29,7 @@ impl Failing {
         Self {
             store,
             fails: AtomicBool::new(false),
-            takes_no_notes: AtomicBool::new(false),
+            fails_ends: AtomicBool::new(false),
             is_shared: false,
             begins_elsewhere: AtomicBool::new(false),
         }
@@ -48,15 +48,15 @@ impl Failing {
         self.begins_elsewhere.store(true, Ordering::SeqCst);
     }
 
-    /// Has notes refused, or not any more.
-    pub(super) fn refuse_notes(&self, refuses: bool) {
-        self.takes_no_notes.store(refuses, Ordering::SeqCst);
+    /// Has ends of calls refused, or not any more.
+    pub(super) fn fail_ends(&self, fails: bool) {
+        self.fails_ends.store(fails, Ordering::SeqCst);
     }
 
-    fn noting<'a, T: 'a>(&self, note: Answer<'a, T>) -> Answer<'a, T> {
-        match self.takes_no_notes.load(Ordering::SeqCst) {
+    fn ending<'a, T: 'a>(&self, end: Answer<'a, T>) -> Answer<'a, T> {
+        match self.fails_ends.load(Ordering::SeqCst) {
             true => Box::pin(async { Err(full()) }),
-            false => note,
+            false => self.change(end),
         }
     }
 
@@ -105,7 +105,7 @@ macro_rules! handed {
             }
         }
     };
-    (@noting, $of:expr, $done:expr) => { $of.noting($done) };
+    (@ending, $of:expr, $done:expr) => { $of.ending($done) };
     (@change, $of:expr, $done:expr) => { $of.change($done) };
     (@read, $of:expr, $done:expr) => { $done };
 }
@@ -113,7 +113,6 @@ macro_rules! handed {
 handed! {
     change {
     resume(call: NewCall) -> Begun;
-    end(ended: EndedCall) -> Ending;
     withdraw(chat: ChatId, call: CallId) -> ();
     cancel(fence: Cancellation) -> CancelAnswer;
     interrupt() -> Vec<Call>;
@@ -123,8 +122,8 @@ handed! {
     remove_workspace(name: WorkspaceName) -> ();
     bind(binding: Binding) -> WorkspaceName;
     }
-    noting {
-    note(chat: ChatId, call: CallId) -> ();
+    ending {
+    end(ended: EndedCall) -> Ending;
     }
     read {
     call(chat: ChatId, call: CallId) -> Option<Call>;

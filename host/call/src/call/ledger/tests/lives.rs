@@ -4,7 +4,15 @@ use super::restart::{call, close, directory, hang, kill, open, open_failing};
 use super::*;
 use crate::call::{Durability, State};
 
-#[tokio::test(start_paused = true)]
+/// Lets time pass for a ledger on a disk. While the clock stands still, it goes on as soon as nothing is left to do but to wait for the disk.
+async fn pass_kept(ledger: &Ledger, seconds: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(seconds)).await;
+    tokio::time::resume();
+    ledger.shared.sweep_now().await;
+}
+
+#[tokio::test]
 async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
     let (_base, state) = directory();
     let request = Arc::new(request("a", "1", "{}"));
@@ -14,8 +22,8 @@ async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
     };
     let (ledger, _) = open(&state, limits, Durability::Host).await;
     call(&ledger, &request, false, "first").await.unwrap();
-    pass(&ledger, 2 * 3600).await;
-    pass(&ledger, 25 * 3600).await;
+    pass_kept(&ledger, 2 * 3600).await;
+    pass_kept(&ledger, 25 * 3600).await;
     hang(&ledger, &request).await;
     // The host is killed, and so is the next one.
     kill(ledger).await;
@@ -27,7 +35,7 @@ async fn a_call_of_a_forgotten_id_that_was_interrupted_does_not_run_again() {
     assert_eq!(again.state(), State::Unknown);
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn a_call_that_ran_after_its_tombstone_was_forgotten_has_its_reply() {
     let (_base, state) = directory();
     let request = Arc::new(request("a", "1", "{}"));
@@ -36,7 +44,7 @@ async fn a_call_that_ran_after_its_tombstone_was_forgotten_has_its_reply() {
         .cancel(&request.chat, &request.id, &anyone())
         .await
         .unwrap();
-    pass(&ledger, 25 * 3600).await;
+    pass_kept(&ledger, 25 * 3600).await;
     call(&ledger, &request, false, "first").await.unwrap();
     close(ledger).await;
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
@@ -78,75 +86,6 @@ async fn an_end_that_could_not_be_written_is_written_later() {
     assert!(interrupted.is_empty(), "{interrupted:?}");
     let again = call(&ledger, &of("1"), false, "again").await.unwrap();
     assert_eq!(again.state(), State::Finished);
-}
-
-#[tokio::test]
-async fn a_start_and_a_tombstone_that_could_not_be_written_are_written_later() {
-    let (_base, state) = directory();
-    let (ledger, store) = open_failing(&state, Durability::Host).await;
-    let of = |id: &str| Arc::new(request("a", id, "{}"));
-    store.fail(true);
-    hang(&ledger, &of("runs")).await;
-    let tombstone = of("tombstone");
-    let cancelled = ledger
-        .cancel(&tombstone.chat, &tombstone.id, &anyone())
-        .await
-        .unwrap();
-    assert!(matches!(cancelled, Cancelled::Tombstone), "{cancelled:?}");
-    call(&ledger, &of("ends"), false, "ended").await.unwrap();
-    store.fail(false);
-    call(&ledger, &of("later"), false, "later").await.unwrap();
-    // The host is killed.
-    kill(ledger).await;
-    let (ledger, interrupted) = open(&state, Limits::default(), Durability::Host).await;
-    let ids: Vec<_> = interrupted.iter().map(|call| call.call.as_str()).collect();
-    assert_eq!(ids, ["runs"]);
-    let refused = call(&ledger, &tombstone, false, "ran").await.unwrap_err();
-    assert_eq!(refused, Refused::Cancelled);
-    for id in ["ends", "later"] {
-        let again = call(&ledger, &of(id), false, "again").await.unwrap();
-        assert_eq!(again.state(), State::Finished, "{id}");
-        let json = serde_json::to_string(&*again).unwrap();
-        assert!(!json.contains("again"), "{json}");
-    }
-}
-
-#[tokio::test]
-async fn a_tombstone_is_promised_only_when_it_is_written() {
-    let (_base, state) = directory();
-    let (ledger, store) = open_failing(&state, Durability::Power).await;
-    let request = Arc::new(request("a", "1", "{}"));
-    store.fail(true);
-    for _ in 0..2 {
-        let refused = ledger
-            .cancel(&request.chat, &request.id, &anyone())
-            .await
-            .unwrap_err();
-        assert!(matches!(refused, Refused::Unreadable(_)), "{refused}");
-    }
-    store.fail(false);
-    let cancelled = ledger
-        .cancel(&request.chat, &request.id, &anyone())
-        .await
-        .unwrap();
-    assert!(matches!(cancelled, Cancelled::Tombstone), "{cancelled:?}");
-    close(ledger).await;
-    let (ledger, _) = open(&state, Limits::default(), Durability::Power).await;
-    let refused = call(&ledger, &request, false, "ran").await.unwrap_err();
-    assert_eq!(refused, Refused::Cancelled);
-}
-
-#[tokio::test]
-async fn a_call_that_could_not_be_written_runs_when_it_can() {
-    let (_base, state) = directory();
-    let (ledger, store) = open_failing(&state, Durability::Power).await;
-    let request = Arc::new(request("a", "1", "{}"));
-    store.fail(true);
-    let refused = call(&ledger, &request, false, "ran").await.unwrap_err();
-    assert!(matches!(refused, Refused::Unrecorded(_)), "{refused}");
-    store.fail(false);
-    let ran = call(&ledger, &request, false, "ran").await.unwrap();
-    assert_eq!(ran.state(), State::Finished);
 }
 
 #[tokio::test]

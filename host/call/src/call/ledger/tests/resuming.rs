@@ -31,7 +31,7 @@ async fn call(
 async fn hang(ledger: &Ledger, request: &Request, resumable: bool) {
     let (begun, runs) = oneshot::channel();
     let request = Arc::new(request.clone());
-    let mut calling = Box::pin(ledger.run_once(&request, |_| {
+    let calling = ledger.run_once(&request, |_| {
         Ok::<_, Refused>(Admitted {
             execution: async move {
                 begun.send(()).unwrap();
@@ -40,9 +40,11 @@ async fn hang(ledger: &Ledger, request: &Request, resumable: bool) {
             read_only: false,
             resumable,
         })
-    }));
-    assert!(futures_util::poll!(calling.as_mut()).is_pending());
-    runs.await.unwrap();
+    });
+    tokio::select! {
+        ended = calling => panic!("{ended:?}"),
+        begun = runs => begun.unwrap(),
+    }
 }
 
 /// Opens the ledger of the next host, which settles the interrupted calls.

@@ -108,19 +108,23 @@ async fn a_cancelled_call_that_is_turned_away_never_runs() {
     let (_base, state) = directory();
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let (request, runs) = (Arc::new(request("a", "1", "{}")), Arc::default());
-    let mut calling = Box::pin(ledger.run_once(&request, |permission: Permission| {
+    let (begun, begins) = oneshot::channel();
+    let calling = ledger.run_once(&request, |permission: Permission| {
         Ok::<_, Refused>(Admitted {
             execution: async move {
+                begun.send(()).unwrap();
                 permission.cancelled.cancelled().await;
                 Err(busy())
             },
             read_only: false,
             resumable: false,
         })
-    }));
-    assert!(futures_util::poll!(calling.as_mut()).is_pending());
-    _ = ledger.cancel(&request.chat, &request.id, &anyone()).await;
-    assert_eq!(calling.await.unwrap_err(), busy());
+    });
+    let (told, ()) = tokio::join!(calling, async {
+        begins.await.unwrap();
+        _ = ledger.cancel(&request.chat, &request.id, &anyone()).await;
+    });
+    assert_eq!(told.unwrap_err(), busy());
     let repeated = run(&ledger, &request, &runs).await;
     assert_eq!(repeated.unwrap_err(), Refused::Cancelled);
 }
