@@ -172,7 +172,7 @@ enum ReadyStatus {
 /// Tells whether the server takes calls
 ///
 /// Open to every client. A server that has just started is ready once its plugins are loaded, and after a minute in any case. A server
-/// whose database does not answer is not ready, because it cannot record calls. While the server shuts down it lets calls end and takes no
+/// whose store does not answer is not ready, because it cannot record calls. While the server shuts down it lets calls end and takes no
 /// new ones.
 #[utoipa::path(
     get, path = "/readyz", operation_id = "ready", tag = "server", security(()),
@@ -188,7 +188,7 @@ async fn readyz(State(state): State<Watched>) -> Result<Json<Ready>, Problem> {
         .as_ref()
         .is_none_or(|all| all.is_recording());
     if !is_recording {
-        let detail = "calls cannot be recorded, because the database does not answer";
+        let detail = "calls cannot be recorded, because the store does not answer";
         return Err(Problem::new(Kind::UNRECORDED, detail).retry_after(1));
     }
     let is_loading = state.readiness.is_some_and(|all| all.is_loading());

@@ -126,10 +126,16 @@ async fn a_disk_that_hangs_stops_no_health_check() {
     // A check takes milliseconds, and the disk had ten seconds.
     let checks = checks.into_inner();
     assert!(checks > 50, "{checks}");
+    let ready = async || {
+        let url = format!("{}/readyz", *url.borrow());
+        client.get(url).send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(ready().await, 503);
     drop(hanging);
     assert_eq!(ask("first").await, first);
     let late = ask("late-0").await;
     assert_eq!(late["state"], "finished", "{late}");
+    assert_eq!(ready().await, 200);
     let once = ["first", "late-0"].map(|id| (id.to_owned(), 1));
     assert_eq!(hosts.runs(), HashMap::from(once));
 }

@@ -302,6 +302,13 @@ async fn calls_whose_agent_is_away_run_when_it_is_back() {
             let (status, unknown) = ask(server, TOKEN, Method::GET, &path, None).await;
             assert_eq!(status, 404, "{call}: {unknown}");
         }
+        let health = ask(server, TOKEN, Method::GET, "/v1/health", None);
+        let (_, health) = health.await;
+        let checks = health["checks"].as_array().unwrap();
+        let agents = checks.iter().find(|check| check["name"] == "agents");
+        let agents = agents.unwrap();
+        assert_eq!(agents["status"], "warning", "{agents}");
+        assert_eq!(agents["text"], "no answer from one");
         proxy.accept().await;
         for (number, call) in calls.iter().enumerate() {
             let path = format!("/v1/chats/a/calls/{round}.{number}");

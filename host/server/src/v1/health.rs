@@ -13,6 +13,7 @@ use crate::checks::{Check, MachineChecks};
 use toolhost_core::{Host, PluginState};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
+use toolhost_state::workspace_name::WorkspaceName;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(get))
@@ -30,7 +31,7 @@ struct Health {
 
 /// Checks the server and its machine
 ///
-/// Containment, room for commands, plugins, workspaces, store and audit trail of the server; and, if the operator's program adds them, the checks of the
+/// Containment, room for commands, plugins, workspaces, agents, store and audit trail of the server; and, if the operator's program adds them, the checks of the
 /// machine that `toolhost doctor` makes, with the layers of the sandbox.
 #[utoipa::path(
     get, path = "/v1/health", operation_id = "checkHealth", tag = "server",
@@ -45,6 +46,7 @@ async fn get(
     principal.require_everything(Scope::Admin)?;
     let mut checks = vec![containment(&host).await, room(&host).await, plugins(&host)];
     checks.extend(workspaces(&host).await);
+    checks.extend(agents(&host).await);
     checks.extend([store(&host), audit(&host)]);
     checks.extend(machine.run().await);
     Ok(Json(Health {
@@ -134,17 +136,28 @@ async fn workspaces(host: &Host) -> Option<Check> {
     }
 }
 
+/// Checks whether agents answer, if the server uses any.
+async fn agents(host: &Host) -> Option<Check> {
+    const NAME: &str = "agents";
+    let connected = host.agents()?.dialled().count();
+    let away = host.agents_away().await;
+    if away.is_empty() {
+        let text = format!("{connected} connected to this server; all that were used answer");
+        return Some(Check::ok(NAME, text));
+    }
+    let names: Vec<_> = away.iter().map(WorkspaceName::as_str).collect();
+    let text = format!("no answer from {}", names.join(", "));
+    let advice = "look at their machines and at the network in between; calls in their workspaces are refused until they are back";
+    Some(Check::warning(NAME, text).advice(advice))
+}
+
 fn store(host: &Host) -> Check {
     const NAME: &str = "store";
     let stats = host.ledger();
     let store = stats.store;
     let text = format!("{} calls, {} KiB", stats.calls, store.bytes >> 10);
     if !host.is_recording() {
-        return Check::error(
-            NAME,
-            "the database does not answer: no call can be recorded",
-        )
-        .advice(
+        return Check::error(NAME, "the store does not answer: no call can be recorded").advice(
             "see `toolhost doctor` and the log of the server; calls are refused until it is back",
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -29,6 +29,8 @@ pub(super) struct Metrics {
     pub(super) damaged: AtomicU64,
     /// The bytes of the file and of its log.
     pub(super) bytes: AtomicU64,
+    /// Whether the disk has not answered a caller in time, and nothing since.
+    pub(super) is_late: AtomicBool,
 }
 
 impl Metrics {

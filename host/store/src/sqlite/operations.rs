@@ -115,6 +115,10 @@ impl Store for Sqlite {
         self.read_sound("list workspaces", workspace_row::all)
     }
 
+    fn is_reachable(&self) -> bool {
+        !self.metrics.is_late.load(Ordering::Relaxed)
+    }
+
     fn counts(&self) -> Counts {
         let metrics = &self.metrics;
         let read = |number: &AtomicU64| number.load(Ordering::Relaxed);

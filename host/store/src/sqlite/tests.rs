@@ -33,6 +33,7 @@ async fn a_call_whose_beginning_comes_too_late_is_forgotten() {
         assert!(matches!(refused, StoreError::Late { .. }), "{refused:?}");
     }
     tokio::time::resume();
+    assert!(!store.is_reachable());
     // What reads goes on, and what asks for numbers does not wait.
     let found = store.call("c".parse().unwrap(), "before".parse().unwrap());
     assert_eq!(found.await.unwrap().unwrap().state, CallState::Running);
@@ -42,6 +43,7 @@ async fn a_call_whose_beginning_comes_too_late_is_forgotten() {
         assert_eq!(store.begin(new_call(id)).await.unwrap(), Begun::New, "{id}");
     }
     assert_eq!(store.counts().running, 3);
+    assert!(store.is_reachable());
 }
 
 #[tokio::test]

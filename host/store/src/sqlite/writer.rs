@@ -1,6 +1,8 @@
 //! Changes: one thread has the connection that writes, and commits together all changes that wait.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc as blocking;
 
 use parking_lot::Mutex;
@@ -10,7 +12,7 @@ use toolhost_state::state_dir::Lock;
 
 use super::PATIENCE;
 use super::clock::{Clock, Moment};
-use super::core::Core;
+use super::core::{Core, Metrics};
 use super::fault::Fault;
 
 /// The most changes of one transaction.
@@ -83,6 +85,7 @@ where
 /// The connection that writes, or the way to it.
 pub(super) struct Writer {
     clock: Clock,
+    metrics: Arc<Metrics>,
     way: Way,
 }
 
@@ -107,7 +110,7 @@ impl std::fmt::Debug for Writer {
 impl Writer {
     /// Starts the thread. It drops the core last.
     pub(super) fn start(core: Core) -> io::Result<Self> {
-        let clock = core.clock.clone();
+        let (clock, metrics) = (core.clock.clone(), Arc::clone(&core.metrics));
         let (tasks, waiting) = mpsc::channel(QUEUE);
         let (ends, ended) = blocking::channel();
         let thread = std::thread::Builder::new().name("store".to_owned());
@@ -120,13 +123,18 @@ impl Writer {
             tasks: Mutex::new(Some(tasks)),
             ended: Mutex::new(ended),
         };
-        Ok(Self { clock, way })
+        Ok(Self {
+            clock,
+            metrics,
+            way,
+        })
     }
 
     /// Has the callers use the connection themselves, because it is to memory.
     pub(super) fn here(core: Core) -> Self {
         Self {
             clock: core.clock.clone(),
+            metrics: Arc::clone(&core.metrics),
             way: Way::Here(Box::new(Mutex::new(core))),
         }
     }
@@ -189,9 +197,14 @@ impl Writer {
         match timeout(PATIENCE, asking).await {
             Ok(answered) => answered,
             Err(Elapsed { .. }) => {
+                self.metrics.is_late.store(true, Ordering::Relaxed);
                 // What is answered after this is undone.
                 answer.close();
-                answer.try_recv().unwrap_or(Err(Fault::Late))
+                let Ok(answered) = answer.try_recv() else {
+                    return Err(Fault::Late);
+                };
+                self.metrics.is_late.store(false, Ordering::Relaxed);
+                answered
             }
         }
     }
@@ -253,6 +266,7 @@ fn work(mut core: Core, mut tasks: mpsc::Receiver<Task>) {
         if !jobs.is_empty() {
             core.run(jobs);
         }
+        core.metrics.is_late.store(false, Ordering::Relaxed);
         next = next.or_else(|| tasks.blocking_recv());
     }
     core.close();

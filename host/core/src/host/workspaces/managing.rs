@@ -316,6 +316,13 @@ impl Host {
         Ok(RemovedWorkspace { ended })
     }
 
+    /// Returns the workspaces whose agents do not answer now, of those that were used since the host started.
+    pub async fn agents_away(&self) -> Vec<WorkspaceName> {
+        let live = self.inner.workspaces.live_elsewhere().await;
+        let away = live.into_iter().filter(|(_, count)| count.is_none());
+        away.map(|(name, _)| name).collect()
+    }
+
     /// Returns how many processes live in each workspace; `None` if the workspaces cannot be asked.
     pub(super) async fn live_by_workspace(&self) -> Option<Live> {
         let query = AllQuery {
