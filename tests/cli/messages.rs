@@ -1,5 +1,7 @@
 //! Error messages of the program: the attempt, the reason, and what to do.
 
+use toolhost_needs::needs;
+
 use super::*;
 
 /// What a command line says with this exit code, with its directory as DIR.
@@ -160,6 +162,30 @@ fn a_workspace_that_is_none_is_the_doctors_advice() {
             && !table.contains("/bin/sh"),
         "{table}"
     );
+}
+
+/// Some container runtimes and systemd units forbid the system call.
+#[needs(program = "strace")]
+#[test]
+fn a_machine_without_openat2_is_the_doctors_failure() {
+    let workspace = tempfile::tempdir().unwrap();
+    let doctor = toolhost(workspace.path());
+    for error in ["ENOSYS", "EPERM"] {
+        let mut traced = Command::new("strace");
+        let inject = format!("--inject=openat2:error={error}");
+        traced.args(["-qq", "-o", "/dev/null", &inject]);
+        traced.arg(doctor.get_program()).args(doctor.get_args());
+        let variables = doctor.get_envs();
+        let variables = variables.filter_map(|(name, value)| Some((name, value?)));
+        traced.envs(variables).current_dir(workspace.path());
+        let output = traced.arg("doctor").output().unwrap();
+        let table = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(2), "{table}");
+        assert!(
+            table.contains("FAIL  kernel") && table.contains("RestrictSUIDSGID="),
+            "{table}"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::site::{Ground, Site};
-use crate::harness::{TOKEN, file};
+use crate::harness::{TOKEN, file, until};
 
 /// User ids without an account, one for each test: the kernel counts processes, and descriptors on their way, for each user.
 const PARKED: u32 = 64_341;
@@ -213,9 +213,15 @@ async fn exhaust(site: &Site) {
     };
     let check = site.check("room").await;
     assert_eq!(check["status"], "warning", "{check}");
-    let audit = std::fs::read_to_string(site.path("state/audit/audit.jsonl")).unwrap();
-    let line = audit.lines().find(|line| line.contains("process_refused"));
-    assert!(line.is_some_and(|line| line.contains(&refused)), "{line:?}");
+    // The trail is written by a thread of its own.
+    let line = until("the refusal is in the audit trail", || {
+        let audit = std::fs::read_to_string(site.path("state/audit/audit.jsonl")).unwrap();
+        let mut lines = audit.lines();
+        let line = lines.find(|line| line.contains("process_refused"));
+        line.map(str::to_owned)
+    });
+    let line = line.await;
+    assert!(line.contains(&refused), "{line}");
     // The store, the files and new connections still work.
     let listed = site.request(Method::GET, "/v1/chats").send().await.unwrap();
     assert_eq!(listed.status(), 200);
@@ -360,6 +366,29 @@ fn nothing_starts_without_namespaces_for_want_of_room() {
     );
     // The kernel takes a moment to give one back.
     assert!(start_with_namespaces(8, &[]).status.success());
+}
+
+/// An operator who forbids namespaces hears what commands see without them.
+#[needs(namespaces, program = "unshare")]
+#[test]
+fn a_start_says_that_namespaces_are_forbidden() {
+    let ground = Ground::new();
+    let command = ground.command("call", &["execute", r#"{"command":"echo hello"}"#]);
+    let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
+    let starter = [
+        "unshare",
+        "--user",
+        "--map-root-user",
+        "sh",
+        "-c",
+        forbid,
+        "sh",
+    ];
+    let output = wrapped(&starter, &command).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let warned = said.matches("commands have no namespaces of their own here");
+    assert_eq!(warned.count(), 1, "{said}");
 }
 
 /// Limits are lowered on the way to a command, and not those of the host.

@@ -76,6 +76,15 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> 
     }
 }
 
+/// Fails if this program may not use openat2(2), with which the paths of rules are opened.
+///
+/// # Errors
+///
+/// Those of the system: `ENOSYS` before Linux 5.6, and whatever a filter of system calls answers.
+pub fn may_use_openat2() -> io::Result<()> {
+    open(Path::new("/"), &[]).map(drop)
+}
+
 /// Returns the Landlock rights. On a file, the landlock crate drops the rights that only directories can have.
 fn access(rights: Rights) -> BitFlags<AccessFs> {
     let read = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});

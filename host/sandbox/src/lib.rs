@@ -29,6 +29,7 @@ mod support;
 mod sys;
 mod view;
 
+pub use files::may_use_openat2;
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use places::{Places, credentials, is_of_system};

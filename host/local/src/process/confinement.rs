@@ -124,6 +124,12 @@ impl Confinement {
         }
         // Log now what cannot be enforced, instead of at the first command.
         confinement.log_gaps(&confinement.common.report(workspace)?);
+        if let Some(why) = confinement.common.lack_of_namespaces() {
+            tracing::warn!(
+                why,
+                "commands have no namespaces of their own here: they see the names of all processes, and share /tmp; `toolhost doctor` says what gives them some"
+            );
+        }
         Ok(confinement)
     }
 

@@ -9,7 +9,7 @@ use nix::unistd::{AccessFlags, Uid, User};
 
 use super::Check;
 use toolhost_local::process::{Config, Level, Room, TEMPORARY_VARIABLES, lists_children};
-use toolhost_sandbox::Mode;
+use toolhost_sandbox::{Mode, may_use_openat2};
 use toolhost_service::{CHOOSE, errors};
 use toolhost_state::state_dir::{StateDir, StateDirError, holder, is_full};
 
@@ -31,6 +31,15 @@ fn kernel() -> Check {
         Ok(name) => name.release().to_string_lossy().into_owned(),
         Err(error) => return Check::failed(NAME, error.to_string(), "run it on Linux"),
     };
+    if let Err(error) = may_use_openat2() {
+        return Check::failed(
+            NAME,
+            format!(
+                "Linux {release} does not let this program use openat2 ({error}): no command starts"
+            ),
+            "Linux has it from 5.6 on; a container runtime, or RestrictSUIDSGID= of a systemd unit, may forbid it",
+        );
+    }
     if lists_children() {
         Check::ok(NAME, format!("Linux {release}"))
     } else {

@@ -142,6 +142,19 @@ impl Common {
         Sandbox::of(plan, &*self.support_for(&self.policy)?, None)
     }
 
+    /// Returns why commands run in the namespaces of the host though the policy gives them their own; `None` if they have theirs.
+    pub(in crate::process) fn lack_of_namespaces(&self) -> Option<&str> {
+        if self.policy.no_namespaces || self.policy.mode == Mode::Off {
+            return None;
+        }
+        self.support()
+            .ok()?
+            .namespaces
+            .as_ref()
+            .err()
+            .map(String::as_str)
+    }
+
     /// Returns the report of that sandbox. Must be called within a tokio runtime.
     pub(in crate::process) fn report(&self, workspace: &Path) -> Result<Report, PrepareError> {
         let places = self.places(workspace);
