@@ -224,7 +224,15 @@ async fn a_list_of_hosts_is_all_that_is_reached() {
     );
     // Of several processes of a chat, the audit trail cannot say which one was refused.
     assert_eq!(site.run_in("b", &status).await.output, "401");
-    let denied = site.works(&format!("{through} {}/", other.url)).await;
+    // A command can be refused before its host knows the process that runs it, so this one waits.
+    let waits = "until [ -e go ]; do sleep 0.05; done";
+    let refused = format!(
+        "{waits}; {through} {}/ > denied.new; echo >> denied.new; mv denied.new denied",
+        other.url
+    );
+    site.start_in("a", &refused).await;
+    std::fs::write(site.path("work/go"), "").unwrap();
+    let denied = site.file("denied").await;
     assert!(denied.contains("commands may not reach"), "{denied}");
     assert!(denied.contains(&address(&other)), "{denied}");
     // Its refusal is in the audit trail.
