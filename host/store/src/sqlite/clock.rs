@@ -68,7 +68,7 @@ impl Clock {
     }
 
     /// Returns the current time of this clock.
-    pub(super) fn now(&self) -> i64 {
+    fn now(&self) -> i64 {
         let since = i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX);
         self.base.saturating_add(since)
     }
@@ -81,9 +81,11 @@ impl Clock {
         }
     }
 
-    /// Stores the current time of this clock for the next host.
-    pub(super) fn save(connection: &Connection, now: i64) -> rusqlite::Result<()> {
+    /// Stores the time for the next host, at least this one.
+    pub(super) fn save(&self, connection: &Connection, least: i64) -> rusqlite::Result<()> {
+        // The time of this clock comes last: what passes in between would be lost.
         let Reading { boot, uptime, wall } = Reading::take();
+        let now = self.now().max(least);
         let sum = sum(&boot, [uptime, wall, now]);
         let mut save =
             connection.prepare_cached("REPLACE INTO clock VALUES (1, ?1, ?2, ?3, ?4, ?5)")?;
@@ -148,7 +150,7 @@ mod tests {
         schema::migrate(&connection, schema::STEPS, |_| Ok(())).unwrap();
         let mut clock = Clock::open(&connection, || Ok(0)).unwrap();
         for _ in 0..100 {
-            Clock::save(&connection, clock.now()).unwrap();
+            clock.save(&connection, 0).unwrap();
             let last = clock.now();
             clock = Clock::open(&connection, || Ok(0)).unwrap();
             let now = clock.now();

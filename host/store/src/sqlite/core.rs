@@ -210,8 +210,7 @@ impl Core {
 
     /// Stores the time for the next host.
     pub(super) fn save_clock(&mut self) -> Result<(), Fault> {
-        let now = self.now.tick.max(self.clock.now());
-        self.transact(|core| Ok(Clock::save(&core.connection, now)?))
+        self.transact(|core| Ok(core.clock.save(&core.connection, core.now.tick)?))
     }
 
     /// Moves the log into the file. A list that is being read keeps the log as it is.
