@@ -6,7 +6,9 @@ use std::process::Command;
 
 use toolhost_needs::needs;
 use toolhost_state::state_dir::StateDir;
-use toolhost_store::{Begun, CallState, Durability, HostState, Sqlite, Store, StoreError};
+use toolhost_store::{
+    Begun, CallState, Durability, EndedCall, HostState, Sqlite, Store, StoreError,
+};
 
 use crate::damage::copy;
 use crate::sqlite::open;
@@ -86,10 +88,12 @@ async fn a_full_disk_refuses_and_loses_nothing() {
         }
         assert!(begun.len() >= 20);
         // A change that was refused is not stored, and every call that was stored can be read.
-        assert!(matches!(
-            store.end(ended("c", "large")).await,
-            Err(StoreError::Full { .. })
-        ));
+        let large = EndedCall {
+            outcome: "x".repeat(3 << 20),
+            ..ended("c", "large")
+        };
+        let refused = store.end(large).await;
+        assert!(matches!(refused, Err(StoreError::Full { .. })));
         for id in &begun {
             let found = store
                 .call("c".parse().unwrap(), id.parse().unwrap())
