@@ -332,22 +332,27 @@ async fn a_command_cannot_take_the_descriptors_of_the_host() {
     assert!(seen.output.contains("sleep 1000"), "{victim}: {seen:?}");
 }
 
-/// Starts a server that is in a mount namespace of its own, in a user namespace that may have `most` of them.
-fn start_with_namespaces(most: u32, flags: &[&str]) -> std::process::Output {
-    let ground = Ground::new();
-    let command = ground.command("sandbox", &[&["explain"], flags].concat());
-    let limit =
-        format!("echo {most} > /proc/sys/user/max_mnt_namespaces && exec unshare --mount \"$@\"");
+/// Runs a command as root of a new user namespace, where a script starts it.
+fn in_user_namespace(script: &str, command: &Command) -> std::process::Output {
     let starter = [
         "unshare",
         "--user",
         "--map-root-user",
         "sh",
         "-c",
-        &limit,
+        script,
         "sh",
     ];
-    wrapped(&starter, &command).output().unwrap()
+    wrapped(&starter, command).output().unwrap()
+}
+
+/// Starts a server that is in a mount namespace of its own, in a user namespace that may have `most` of them.
+fn start_with_namespaces(most: u32, flags: &[&str]) -> std::process::Output {
+    let ground = Ground::new();
+    let command = ground.command("sandbox", &[&["explain"], flags].concat());
+    let limit =
+        format!("echo {most} > /proc/sys/user/max_mnt_namespaces && exec unshare --mount \"$@\"");
+    in_user_namespace(&limit, &command)
 }
 
 /// A shortage at the start says nothing about what the machine supports.
@@ -375,16 +380,7 @@ fn a_start_says_that_namespaces_are_forbidden() {
     let ground = Ground::new();
     let command = ground.command("call", &["execute", r#"{"command":"echo hello"}"#]);
     let forbid = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$@\"";
-    let starter = [
-        "unshare",
-        "--user",
-        "--map-root-user",
-        "sh",
-        "-c",
-        forbid,
-        "sh",
-    ];
-    let output = wrapped(&starter, &command).output().unwrap();
+    let output = in_user_namespace(forbid, &command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     let warned = said.matches("commands have no namespaces of their own here");

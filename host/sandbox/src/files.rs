@@ -80,7 +80,7 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> 
 ///
 /// # Errors
 ///
-/// Those of the system: `ENOSYS` before Linux 5.6, and whatever a filter of system calls answers.
+/// The error of the kernel: `ENOSYS` before Linux 5.6, and that of a filter of system calls.
 pub fn may_use_openat2() -> io::Result<()> {
     open(Path::new("/"), &[]).map(drop)
 }

@@ -28,7 +28,6 @@ mod writer;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rusqlite::Connection;
@@ -244,7 +243,7 @@ impl Sqlite {
         self.change_or_undo(action, work, |_, _| ())
     }
 
-    /// Makes a change on the connection that writes. `undo` is called if nobody waits for its answer any more.
+    /// Makes a change on the connection that writes. `undo` is called if the caller has given up.
     fn change_or_undo<T: Send + 'static>(
         &self,
         action: &'static str,
@@ -296,11 +295,6 @@ impl Sqlite {
             faults.iter().for_each(|fault| metrics.damage(fault));
             Ok(sound)
         })
-    }
-
-    /// Returns how much damage was found since the start.
-    fn damaged(&self) -> u64 {
-        self.metrics.damaged.load(Ordering::Relaxed)
     }
 }
 

@@ -88,7 +88,7 @@ async fn a_call_that_is_refused_on_a_read_only_disk_runs_once_later() {
     assert_eq!(hosts.runs(), HashMap::from(once));
 }
 
-/// Who asks for calls waits for the disk for a bounded time. Health checks do not, and what runs goes on.
+/// Callers wait for the disk for a bounded time. Health checks do not wait.
 #[needs(mount, program = "mkfs.ext4", program = "fsfreeze")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_hangs_stops_no_health_check() {

@@ -186,6 +186,6 @@ impl LocalStore for Sqlite {
     }
 
     fn may_lack_processes(&self) -> bool {
-        self.has_set_aside || self.damaged() > 0
+        self.has_set_aside || self.metrics.damaged.load(Ordering::Relaxed) > 0
     }
 }

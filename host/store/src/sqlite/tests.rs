@@ -34,7 +34,7 @@ async fn a_call_whose_beginning_comes_too_late_is_forgotten() {
     }
     tokio::time::resume();
     assert!(!store.is_reachable());
-    // What reads goes on, and what asks for numbers does not wait.
+    // Lookups go on, and the numbers of the store wait for no disk.
     let found = store.call("c".parse().unwrap(), "before".parse().unwrap());
     assert_eq!(found.await.unwrap().unwrap().state, CallState::Running);
     assert_eq!(store.counts().running, 1);

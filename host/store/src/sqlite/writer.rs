@@ -31,7 +31,7 @@ enum Task {
 
 /// A change that waits for its transaction.
 pub(super) trait Job: Send {
-    /// Returns whether nobody waits for the change any more. Then it is not made.
+    /// Returns whether the caller has given up. Then the change is not made.
     fn is_abandoned(&self) -> bool;
     /// Does the change. It may be asked for again if its transaction fails.
     fn run(&mut self, core: &mut Core) -> Result<(), Fault>;
@@ -198,7 +198,7 @@ impl Writer {
             Ok(answered) => answered,
             Err(Elapsed { .. }) => {
                 self.metrics.is_late.store(true, Ordering::Relaxed);
-                // What is answered after this is undone.
+                // A change that is committed after this is undone.
                 answer.close();
                 let Ok(answered) = answer.try_recv() else {
                     return Err(Fault::Late);

@@ -234,7 +234,7 @@ async fn calls_run_on_a_full_disk() {
     let filler = disk.fill();
     let first = run_all(&store, "first").await;
     assert!(first >= ROOM, "{first}");
-    // What was stored can be read, and what was refused did not run.
+    // The first and the last call that ran can be looked up.
     let found = async |id: &str| store.call("c".parse().unwrap(), id.parse().unwrap()).await;
     assert!(found("first-0").await.unwrap().is_some());
     assert!(

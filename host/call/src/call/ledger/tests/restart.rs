@@ -90,11 +90,20 @@ async fn until_swept(ledger: &Ledger) {
 
 /// Begins a call that never ends.
 pub(super) async fn hang(ledger: &Ledger, request: &Arc<Request>) {
+    hang_as(ledger, request, false).await;
+}
+
+/// Begins a call that never ends, and that may run again if it is `resumable`.
+pub(super) async fn hang_as(ledger: &Ledger, request: &Arc<Request>, resumable: bool) {
     let (begun, runs) = oneshot::channel();
     let calling = ledger.run_once(request, |_| {
-        admitted::<_, Refused>(async move {
-            begun.send(()).unwrap();
-            std::future::pending().await
+        Ok::<_, Refused>(Admitted {
+            execution: async move {
+                begun.send(()).unwrap();
+                std::future::pending().await
+            },
+            read_only: false,
+            resumable,
         })
     });
     tokio::select! {

@@ -1,6 +1,6 @@
 //! Calls that run again because their host was killed while they ran.
 
-use super::restart::{directory, kill, open};
+use super::restart::{directory, hang_as, kill, open};
 use super::*;
 use crate::call::Durability;
 use crate::tool::{ErrorKind, ToolError};
@@ -29,22 +29,7 @@ async fn call(
 
 /// Begins a call that never ends.
 async fn hang(ledger: &Ledger, request: &Request, resumable: bool) {
-    let (begun, runs) = oneshot::channel();
-    let request = Arc::new(request.clone());
-    let calling = ledger.run_once(&request, |_| {
-        Ok::<_, Refused>(Admitted {
-            execution: async move {
-                begun.send(()).unwrap();
-                std::future::pending().await
-            },
-            read_only: false,
-            resumable,
-        })
-    });
-    tokio::select! {
-        ended = calling => panic!("{ended:?}"),
-        begun = runs => begun.unwrap(),
-    }
+    hang_as(ledger, &Arc::new(request.clone()), resumable).await;
 }
 
 /// Opens the ledger of the next host, which settles the interrupted calls.
