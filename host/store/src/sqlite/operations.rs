@@ -116,7 +116,8 @@ impl Store for Sqlite {
     }
 
     fn is_reachable(&self) -> bool {
-        !self.metrics.is_late.load(Ordering::Relaxed)
+        let readers = self.readers.as_ref();
+        !self.metrics.is_late.load(Ordering::Relaxed) && !readers.is_some_and(|all| all.is_late())
     }
 
     fn counts(&self) -> Counts {

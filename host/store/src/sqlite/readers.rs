@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{Instant, error::Elapsed, timeout_at};
 
 use super::fault::Fault;
 
@@ -19,6 +20,8 @@ pub(super) struct Readers {
     path: PathBuf,
     idle: Mutex<Vec<Connection>>,
     turns: Arc<Semaphore>,
+    /// The threads whose callers have given up, and which still wait for the disk.
+    late: Arc<AtomicUsize>,
 }
 
 impl Readers {
@@ -27,6 +30,7 @@ impl Readers {
             path,
             idle: Mutex::default(),
             turns: Arc::new(Semaphore::new(MOST)),
+            late: Arc::default(),
         })
     }
 
@@ -35,19 +39,34 @@ impl Readers {
         self: &Arc<Self>,
         work: impl FnOnce(&Connection) -> Result<T, Fault> + Send + 'static,
     ) -> Result<T, Fault> {
+        let until = Instant::now() + super::PATIENCE;
+        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
+        let turn = turn.map_err(|Elapsed { .. }| Fault::Late)?;
+        let failed =
+            |why: &dyn std::fmt::Display| Fault::Io(std::io::Error::other(why.to_string()));
+        let turn = turn.map_err(|_| failed(&"the store is closed"))?;
         let readers = Arc::clone(self);
-        let reading = async {
-            let failed = |error| Fault::Io(std::io::Error::other(error));
-            let turn = Arc::clone(&readers.turns).acquire_owned().await;
-            let turn = turn.map_err(|_| Fault::Io(std::io::Error::other("the store is closed")))?;
-            let reading = tokio::task::spawn_blocking(move || {
-                let _turn = turn;
-                readers.read_here(work)
-            });
-            reading.await.map_err(failed)?
-        };
-        let read = timeout(super::PATIENCE, reading).await;
-        read.unwrap_or(Err(Fault::Late))
+        let mut reading = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            readers.read_here(work)
+        });
+        match timeout_at(until, &mut reading).await {
+            Ok(done) => done.map_err(|error| failed(&error))?,
+            Err(Elapsed { .. }) => {
+                self.late.fetch_add(1, Ordering::Relaxed);
+                let late = Arc::clone(&self.late);
+                tokio::spawn(async move {
+                    _ = reading.await;
+                    late.fetch_sub(1, Ordering::Relaxed);
+                });
+                Err(Fault::Late)
+            }
+        }
+    }
+
+    /// Returns whether a connection has waited for the disk longer than its caller did.
+    pub(super) fn is_late(&self) -> bool {
+        self.late.load(Ordering::Relaxed) > 0
     }
 
     fn read_here<T>(&self, work: impl FnOnce(&Connection) -> Result<T, Fault>) -> Result<T, Fault> {
