@@ -21,6 +21,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use toolhost_call::call::WorkspaceError;
 use toolhost_call::metrics::{Levels, MOST_WORKSPACES as MOST_WORKSPACES_SHOWN};
@@ -55,6 +56,8 @@ pub(super) struct Workspaces {
     /// The subscribers of the events of agents.
     subscribers: Mutex<Vec<Weak<dyn Subscriber>>>,
     table: Mutex<Table>,
+    /// Notified when a chat is not being bound any more.
+    bound: Notify,
     /// Whether the default workspace is on this machine, so that its chats run at no other host.
     is_local: bool,
     /// Chats that run in the default workspace of this host, as far as the store was asked.
@@ -145,6 +148,7 @@ impl Workspaces {
             oversight,
             subscribers: Mutex::default(),
             table: Mutex::new(table),
+            bound: Notify::new(),
             is_local,
             settled: Mutex::default(),
             changing: tokio::sync::Mutex::default(),

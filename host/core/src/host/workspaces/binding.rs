@@ -10,7 +10,7 @@ use toolhost_store::Binding;
 use super::{MOST_CHATS, Workspaces, unrecorded};
 use crate::host::Host;
 
-/// A chat that is being bound. Its calls begin again when this is dropped.
+/// A chat that is being bound. Its calls begin again, and other changes go on, when this is dropped.
 struct ChatBeingBound<'a> {
     workspaces: &'a Workspaces,
     chat: &'a ChatId,
@@ -19,6 +19,20 @@ struct ChatBeingBound<'a> {
 impl Drop for ChatBeingBound<'_> {
     fn drop(&mut self) {
         self.workspaces.table.lock().binding.remove(self.chat);
+        self.workspaces.bound.notify_waiters();
+    }
+}
+
+impl Workspaces {
+    /// Waits until the chat is not being bound.
+    async fn until_bound(&self, chat: &ChatId) {
+        loop {
+            let ended = self.bound.notified();
+            if !self.table.lock().binding.contains(chat) {
+                return;
+            }
+            ended.await;
+        }
     }
 }
 
@@ -57,7 +71,8 @@ impl Host {
             chat: chat.clone(),
             workspace: name,
         };
-        let entry = {
+        let entry = loop {
+            workspaces.until_bound(chat).await;
             let mut table = workspaces.table.lock();
             if let Some(known) = table.chats.get(chat) {
                 return match known.name == *workspace {
@@ -79,10 +94,9 @@ impl Host {
                 );
                 return Err(WorkspaceError::TooManyWorkspaces(text));
             }
-            if !table.binding.insert(chat.clone()) {
-                return Err(WorkspaceError::Changing(workspace.clone()));
+            if table.binding.insert(chat.clone()) {
+                break entry;
             }
-            entry
         };
         let (_used, entry) = entry;
         let _binding = ChatBeingBound { workspaces, chat };
@@ -125,6 +139,7 @@ impl Host {
         let asked = asked.or_else(|| actor.only_workspace());
         let is_default = asked.is_none_or(|asked| asked.is_default());
         let chat = &request.chat;
+        workspaces.until_bound(chat).await;
         workspaces.find_home(chat, actor.name(), is_default).await?;
         let known = workspaces.named(&request.chat);
         let wanted = match known {
