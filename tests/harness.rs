@@ -5,6 +5,9 @@
 pub(crate) mod cluster;
 #[path = "harness/compiled.rs"]
 mod compiled;
+#[path = "harness/connecting.rs"]
+#[allow(dead_code, reason = "benchmarks need little of it")]
+pub(crate) mod connecting;
 #[path = "harness/elsewhere.rs"]
 pub(crate) mod elsewhere;
 #[path = "harness/mounted.rs"]

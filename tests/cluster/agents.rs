@@ -4,53 +4,8 @@ use std::time::Duration;
 
 use super::members::{Member, read};
 use super::*;
-use crate::harness::TOKEN;
-
-/// The agent `build`, which connects to a server.
-struct Agent {
-    root: TempDir,
-    process: std::process::Child,
-}
-
-impl Agent {
-    /// Starts the agent.
-    fn start(url: &str) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let process = Self::run(&root, url);
-        Self { root, process }
-    }
-
-    fn run(root: &TempDir, url: &str) -> std::process::Child {
-        let address = url.replace("http://", "ws://") + "/agents";
-        let process = std::process::Command::new(crate::harness::program())
-            .args(["agent", "--connect", &address, "--name", "build"])
-            .args(["--sandbox-no-namespaces", "--log", "error", "--workspace"])
-            .arg(root.path())
-            .arg("--workspace-anyway")
-            .env("TOOLHOST_TOKEN", TOKEN)
-            .env("XDG_STATE_HOME", root.path().join(".state"))
-            .stdin(std::process::Stdio::null())
-            .spawn();
-        process.unwrap()
-    }
-
-    /// Starts it again, so that it connects to this server.
-    fn again(&mut self, url: &str) {
-        self.process = Self::run(&self.root, url);
-    }
-
-    fn end(&mut self) {
-        _ = self.process.kill();
-        self.process.wait().unwrap();
-    }
-}
-
-impl Drop for Agent {
-    /// A test that fails leaves no agent behind.
-    fn drop(&mut self) {
-        self.end();
-    }
-}
+use crate::harness::connecting::Agent;
+use crate::harness::proxy::Proxy;
 
 fn at_build(command: &str) -> Value {
     json!({ "tool": "execute", "workspace": "build", "arguments": { "command": command } })
@@ -120,6 +75,115 @@ async fn an_agent_of_one_host_is_used_through_the_other() {
         gone.to_string().contains("is not connected"),
         "{status} {gone}"
     );
+}
+
+/// A command that runs until its workspace has the file `go`.
+const UNTIL_GO: &str = "echo x >> begun; until [ -e go ]; do sleep 0.02; done; echo out";
+
+/// Two hosts, and the agent `build`, which a balancer has led to the first.
+struct Balanced {
+    database: String,
+    one: Member,
+    other: Member,
+    agent: Agent,
+    balancer: Proxy,
+}
+
+impl Balanced {
+    async fn start() -> Self {
+        let database = postgres::database();
+        let one = Member::start(&database, "one").await;
+        let other = Member::start(&database, "other").await;
+        let balancer = Proxy::to(&one.serving.as_ref().unwrap().url).await;
+        let agent = Agent::start(&balancer.url);
+        until_at(&database, Some("one")).await;
+        Self {
+            database,
+            one,
+            other,
+            agent,
+            balancer,
+        }
+    }
+
+    /// Leads later connections to the other host.
+    fn lead_to_other(&self) {
+        let url = &self.other.serving.as_ref().unwrap().url;
+        self.balancer.retarget(url);
+    }
+
+    /// Lets [`UNTIL_GO`] end.
+    fn go(&self) {
+        std::fs::write(self.agent.root.path().join("go"), "").unwrap();
+    }
+}
+
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_go_on_when_their_agent_connects_to_another_host() {
+    let all = Balanced::start().await;
+    let running = all.one.put("c", "1", at_build(UNTIL_GO));
+    let long = at_build("echo $$ > pid; exec sleep 1000");
+    let cancelled = all.one.put("c", "2", long);
+    let moving = async {
+        all.agent.wrote("begun").await;
+        let pid = all.agent.wrote("pid").await;
+        all.lead_to_other();
+        all.balancer.cut();
+        until_at(&all.database, Some("other")).await;
+        let cancelling = all.one.request(Method::DELETE, "/v1/chats/c/calls/2");
+        assert!(cancelling.send().await.unwrap().status().is_success());
+        // Nobody without the token of the agent gets through to it, not even an administrator of its host.
+        for name in ["build", "unknown", ""] {
+            let direct = all.other.request(Method::GET, "/agents/api/v0/workspace");
+            let direct = direct.header("toolhost-agent-name", name).send().await;
+            assert_eq!(direct.unwrap().status().as_u16(), 401, "{name}");
+        }
+        all.go();
+        pid
+    };
+    let (running, cancelled, pid) = tokio::join!(running, cancelled, moving);
+    let (status, outcome) = read(running).await;
+    assert_eq!(status, 200, "{outcome}");
+    assert_eq!(outcome["structured"]["output"], "out\n", "{outcome}");
+    let (_, cancelled) = read(cancelled).await;
+    assert_eq!(cancelled["state"], "cancelled", "{cancelled}");
+    let directory = format!("/proc/{}", pid.trim());
+    until("the command ends", || {
+        (!std::fs::exists(&directory).unwrap()).then_some(())
+    })
+    .await;
+    assert_eq!(all.agent.wrote("begun").await, "x\n");
+}
+
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_drains_sends_its_agents_to_another_one() {
+    let mut all = Balanced::start().await;
+    let connections = all.balancer.connections();
+    let running = all.one.put("c", "1", at_build(UNTIL_GO));
+    let draining = async {
+        all.agent.wrote("begun").await;
+        let pid = all.one.serving.as_ref().unwrap().child.id();
+        let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        // The host that drains refuses it, and it tries again.
+        until("the agent tries again", || {
+            (all.balancer.connections() >= connections + 2).then_some(())
+        })
+        .await;
+        all.lead_to_other();
+        until_at(&all.database, Some("other")).await;
+        let beside = all.other.called("d", "1", at_build("echo beside")).await;
+        assert_eq!(beside["structured"]["output"], "beside\n", "{beside}");
+        all.go();
+    };
+    let (running, ()) = tokio::join!(running, draining);
+    let (status, outcome) = read(running).await;
+    assert_eq!(status, 200, "{outcome}");
+    assert_eq!(outcome["structured"]["output"], "out\n", "{outcome}");
+    let mut ended = all.one.serving.take().unwrap();
+    assert!(ended.child.wait().unwrap().success());
 }
 
 #[needs(postgres)]

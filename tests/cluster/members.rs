@@ -71,7 +71,7 @@ impl Member {
         command.env("TOOLHOST_TOKEN", TOKEN);
         command.args(["--log", "error", "--config"]);
         command.arg(self.directory.path().join("toolhost.toml"));
-        command.arg("serve");
+        command.args(["serve", "--drain", "5m"]);
         if let Some([certificate, key]) = &self.tls {
             command.arg("--tls-cert").arg(certificate);
             command.arg("--tls-key").arg(key);

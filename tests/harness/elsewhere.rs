@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -113,18 +113,8 @@ impl Gateway {
         root: &Path,
         arguments: &[&str],
     ) -> u32 {
-        let mut agent = std::process::Command::new(super::program());
-        let address = url.replace("http://", "ws://") + "/agents";
-        agent
-            .args(["agent", "--connect", &address, "--name", name])
-            .args(["--sandbox-no-namespaces", "--log", "error"])
-            .args(arguments)
-            .arg("--workspace")
-            .arg(root)
-            .env("TOOLHOST_TOKEN", TOKEN)
-            .env("XDG_STATE_HOME", self.directory.path().join(name))
-            .stdin(Stdio::null());
-        let agent = agent.spawn().unwrap();
+        let state = self.directory.path().join(name);
+        let agent = super::connecting::run(url, name, root, &state, arguments);
         let pid = agent.id();
         self.agents.lock().unwrap().push(agent);
         pid

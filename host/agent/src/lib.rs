@@ -48,7 +48,7 @@ pub use oversight::Oversight;
 use tool_calls::ToolCalls;
 
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
-const BODY_BYTES: usize = 4 << 20;
+pub const BODY_BYTES: usize = 4 << 20;
 
 /// A workspace as the agent API offers it, with the oversight of the operator.
 #[derive(Clone, Debug)]

@@ -91,6 +91,10 @@ struct Inner {
     stopping: CancellationToken,
     /// Is cancelled when no new call begins any more, which is before `stopping` if the host drains.
     draining: CancellationToken,
+    /// Cancelled when calls may go on for a while and new ones are refused.
+    leaving: CancellationToken,
+    /// Cancelled once all calls have ended for good.
+    over: CancellationToken,
     calls: TaskTracker,
     /// Receives the causes of failed calls, if there is a reader.
     failures: Option<UnboundedSender<Cause>>,
@@ -415,6 +419,7 @@ impl Host {
         self.inner.calls.close();
         self.inner.calls.wait().await;
         self.inner.ledger.finish().await;
+        self.inner.over.cancel();
         if let Err(error) = self.inner.ledger.store().close().await {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(
@@ -444,6 +449,9 @@ impl Host {
     pub async fn drain(&self, time: Duration) {
         self.inner.draining.cancel();
         self.inner.calls.close();
+        if !time.is_zero() {
+            self.inner.leaving.cancel();
+        }
         let calls = self.inner.calls.wait();
         if tokio::time::timeout(time, calls).await.is_err() {
             let left = self.inner.calls.len();
@@ -460,6 +468,16 @@ impl Host {
     /// Returns a token that is cancelled when the host takes no new calls any more: it drains or shuts down.
     pub fn draining(&self) -> CancellationToken {
         self.inner.draining.clone()
+    }
+
+    /// Returns a token that is cancelled when calls may go on for a while and new ones are refused: who can should use another host.
+    pub fn leaving(&self) -> CancellationToken {
+        self.inner.leaving.clone()
+    }
+
+    /// Returns a token that is cancelled once the host has shut down so far that all calls have ended, and nothing needs agents any more.
+    pub fn over(&self) -> CancellationToken {
+        self.inner.over.clone()
     }
 
     /// Returns a token that is cancelled when the host begins to shut down.

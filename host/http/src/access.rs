@@ -104,9 +104,7 @@ impl Access {
         run: impl AsyncFnOnce(Request) -> Result<Response, Problem>,
     ) -> Result<Response, Problem> {
         let client = self.client(request.method(), request.headers(), request.extensions());
-        let Authenticated { principal, ends } = client.inspect_err(|problem| {
-            tracing::debug!(problem = problem.detail(), "a request was refused");
-        })?;
+        let Authenticated { principal, ends } = client.inspect_err(log_refusal)?;
         trace::sent_by(principal.name());
         check(&principal)?;
         request.extensions_mut().insert(principal.clone());
@@ -119,6 +117,22 @@ impl Access {
         ))
     }
 
+    /// Runs a request by `run` if these tokens, and no others, have its token.
+    pub(super) async fn let_in_by(
+        mut request: Request,
+        tokens: Option<Tokens>,
+        run: impl AsyncFnOnce(Request) -> Result<Response, Problem>,
+    ) -> Result<Response, Problem> {
+        let principal = check_token(&tokens.unwrap_or_default(), request.headers());
+        let principal = principal.inspect_err(log_refusal)?;
+        if let Some(client) = request.extensions().get::<Arc<Client>>() {
+            client.mark_authenticated();
+        }
+        trace::sent_by(principal.name());
+        request.extensions_mut().insert(principal);
+        run(request).await
+    }
+
     /// Returns the client of a request, by its token, by the socket that it came in on, or by the cookie of the console.
     pub(super) fn client(
         &self,
@@ -128,11 +142,11 @@ impl Access {
     ) -> Result<Authenticated, Problem> {
         let client = match extensions.get() {
             // A client that sends a token acts as the principal of that token, without the rights of the socket or of a cookie.
-            _ if headers.contains_key(AUTHORIZATION) => self.check_token(headers)?.into(),
+            _ if headers.contains_key(AUTHORIZATION) => check_token(&self.tokens, headers)?.into(),
             Some(Channel::Unix(Some(local))) => local.clone().into(),
             _ => match self.login(method, headers)? {
                 Some(login) => login.into(),
-                None => self.check_token(headers)?.into(),
+                None => check_token(&self.tokens, headers)?.into(),
             },
         };
         if let Some(client) = extensions.get::<Arc<Client>>() {
@@ -148,23 +162,27 @@ impl Access {
             None => Ok(None),
         }
     }
+}
 
-    /// Returns the principal of a request, by its token.
-    fn check_token(&self, headers: &HeaderMap) -> Result<Principal, Problem> {
-        let mut given = headers.get_all(AUTHORIZATION).iter();
-        let token = given.next().and_then(|value| bearer(value.as_bytes()));
-        let Some(token) = token.filter(|_| given.next().is_none()) else {
-            let detail = "send one `Authorization: Bearer <token>`";
-            return Err(Problem::new(Kind::NO_TOKEN, detail));
-        };
-        let wrong = || {
-            Problem::new(
-                Kind::WRONG_TOKEN,
-                "The bearer token is not valid: ask the operator for one (`toolhost token`).",
-            )
-        };
-        self.tokens.find(token).ok_or_else(wrong)
-    }
+/// Returns the principal of a request, by its token.
+fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Problem> {
+    let mut given = headers.get_all(AUTHORIZATION).iter();
+    let token = given.next().and_then(|value| bearer(value.as_bytes()));
+    let Some(token) = token.filter(|_| given.next().is_none()) else {
+        let detail = "send one `Authorization: Bearer <token>`";
+        return Err(Problem::new(Kind::NO_TOKEN, detail));
+    };
+    let wrong = || {
+        Problem::new(
+            Kind::WRONG_TOKEN,
+            "The bearer token is not valid: ask the operator for one (`toolhost token`).",
+        )
+    };
+    tokens.find(token).ok_or_else(wrong)
+}
+
+fn log_refusal(problem: &Problem) {
+    tracing::debug!(problem = problem.detail(), "a request was refused");
 }
 
 fn bearer(value: &[u8]) -> Option<&[u8]> {

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use tokio_util::sync::CancellationToken;
 use utoipa::openapi::OpenApi;
 
-use super::access::{self, Access, Principal};
+use super::access::{self, Access, Principal, Tokens};
 use super::console;
 use super::health::{self, Readiness, Watched};
 use super::limits::Limits;
@@ -72,6 +72,24 @@ impl Edge {
             async move {
                 let run = async |request| limits.run(request, next).await;
                 access.let_in(request, check, run).await
+            }
+        };
+        routes.layer(from_fn(admit))
+    }
+
+    /// Lets requests reach these routes if the tokens that `tokens` returns for a request have that of the request, within the limits.
+    /// The tokens of the server are not valid here.
+    pub fn admit_by(
+        &self,
+        routes: Router,
+        tokens: impl Fn(&Request) -> Option<Tokens> + Clone + Send + Sync + 'static,
+    ) -> Router {
+        let limits = self.limits.clone();
+        let admit = move |request: Request, next: Next| {
+            let (limits, tokens) = (limits.clone(), tokens(&request));
+            async move {
+                let run = async |request| limits.run(request, next).await;
+                Access::let_in_by(request, tokens, run).await
             }
         };
         routes.layer(from_fn(admit))

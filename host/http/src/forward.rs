@@ -192,7 +192,8 @@ fn url(host: &OtherHost, uri: &Uri) -> Option<Url> {
     (is_http && is_plain && is_same).then_some(url)
 }
 
-fn remove_of_connection(headers: &mut HeaderMap) {
+/// Removes the headers that concern one connection alone.
+pub fn remove_of_connection(headers: &mut HeaderMap) {
     let named = headers.get_all(CONNECTION).iter();
     let named = named.filter_map(|value| value.to_str().ok());
     let named: Vec<HeaderName> = named

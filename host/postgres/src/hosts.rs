@@ -1,8 +1,9 @@
 //! The hosts of the store as they know each other, and the agents that are connected to them.
 
 use tokio_postgres::Row;
+use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::OtherHost;
+use toolhost_store::{AgentElsewhere, ConnectedAgent, OtherHost};
 use uuid::Uuid;
 
 use crate::Shared;
@@ -28,12 +29,12 @@ impl Shared {
     }
 
     /// Stores that an agent has connected to this host.
-    pub(crate) async fn put_agent(&self, agent: &WorkspaceName) -> Result<(), Fault> {
-        const PUT: &str = "INSERT INTO toolhost.agents (name, host) SELECT $2, $1 WHERE toolhost.has_lease($1) \
-             ON CONFLICT (name) DO UPDATE SET host = $1";
+    pub(crate) async fn put_agent(&self, agent: &ConnectedAgent) -> Result<(), Fault> {
+        const PUT: &str = "INSERT INTO toolhost.agents (name, host, token) SELECT $2, $1, $3 WHERE toolhost.has_lease($1) \
+             ON CONFLICT (name) DO UPDATE SET host = $1, token = $3";
         with_lease!(self, host => run!(self.database, connection => {
             let put = connection.prepare_cached(PUT).await?;
-            match connection.execute(&put, &[&host, &agent.as_str()]).await? {
+            match connection.execute(&put, &[&host, &agent.name.as_str(), &agent.token.reveal()]).await? {
                 0 => Err(Fault::NoLease),
                 _ => Ok(()),
             }
@@ -41,16 +42,18 @@ impl Shared {
     }
 
     /// Stores that these agents are still connected to this host, and no others.
-    pub(crate) async fn sync_agents(&self, agents: &[WorkspaceName]) -> Result<(), Fault> {
+    pub(crate) async fn sync_agents(&self, agents: &[ConnectedAgent]) -> Result<(), Fault> {
         const SYNC: &str = "WITH gone AS (DELETE FROM toolhost.agents WHERE host = $1 AND name <> ALL ($2)) \
-             INSERT INTO toolhost.agents AS a (name, host) \
-             SELECT name, $1 FROM unnest($2::text[]) AS names (name) WHERE toolhost.has_lease($1) ORDER BY name \
-             ON CONFLICT (name) DO UPDATE SET host = $1 WHERE NOT toolhost.has_lease(a.host)";
-        let names: Vec<_> = agents.iter().map(WorkspaceName::as_str).collect();
+             INSERT INTO toolhost.agents AS a (name, host, token) \
+             SELECT name, $1, token FROM unnest($2::text[], $3::text[]) AS agents (name, token) WHERE toolhost.has_lease($1) ORDER BY name \
+             ON CONFLICT (name) DO UPDATE SET host = $1, token = excluded.token \
+             WHERE a.host = $1 AND a.token IS DISTINCT FROM excluded.token OR NOT toolhost.has_lease(a.host)";
+        let names: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        let tokens: Vec<_> = agents.iter().map(|agent| agent.token.reveal()).collect();
         let host = self.lease.host();
         run!(self.database, connection => {
             let sync = connection.prepare_cached(SYNC).await?;
-            connection.execute(&sync, &[&host, &names]).await?;
+            connection.execute(&sync, &[&host, &names, &tokens]).await?;
             Ok(())
         })
     }
@@ -70,14 +73,19 @@ impl Shared {
     pub(crate) async fn host_of_agent(
         &self,
         agent: &WorkspaceName,
-    ) -> Result<Option<OtherHost>, Fault> {
-        const OF_AGENT: &str = "SELECT h.name, h.address, true FROM toolhost.agents a JOIN toolhost.hosts h ON h.id = a.host \
+    ) -> Result<Option<AgentElsewhere>, Fault> {
+        const OF_AGENT: &str = "SELECT h.name, h.address, true, a.token FROM toolhost.agents a JOIN toolhost.hosts h ON h.id = a.host \
              WHERE a.name = $2 AND h.machine <> $1 AND h.until > clock_timestamp()";
         let machine = self.lease.machine;
         run!(self.database, connection => {
             let of_agent = connection.prepare_cached(OF_AGENT).await?;
             let row = connection.query_opt(&of_agent, &[&machine, &agent.as_str()]).await?;
-            row.as_ref().map(other).transpose()
+            row.map(|row| {
+                let token: Option<String> = row.try_get(3)?;
+                let (host, token) = (other(&row)?, token.map(Secret::new));
+                Ok(AgentElsewhere { host, token })
+            })
+            .transpose()
         })
     }
 }

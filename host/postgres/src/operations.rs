@@ -8,10 +8,10 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
-    Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatEvent,
-    ChatPage, ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News,
-    OtherHost, Quarantine, SharedCounts, Store, StoreError, StoredWorkspace, Swept, Switch,
-    Workspaces,
+    AgentElsewhere, Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation,
+    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, Home, Limits,
+    NestedCall, NewCall, News, OtherHost, Quarantine, SharedCounts, Store, StoreError,
+    StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 use crate::error::Fault;
@@ -188,7 +188,7 @@ impl Store for Postgres {
         self.change("free a chat", async move |shared| shared.free(&chat).await)
     }
 
-    fn put_agent(&self, agent: WorkspaceName) -> Answer<'_, ()> {
+    fn put_agent(&self, agent: ConnectedAgent) -> Answer<'_, ()> {
         self.change("store that an agent is connected", async move |shared| {
             shared.put_agent(&agent).await
         })
@@ -201,13 +201,13 @@ impl Store for Postgres {
         )
     }
 
-    fn sync_agents(&self, agents: Vec<WorkspaceName>) -> Answer<'_, ()> {
+    fn sync_agents(&self, agents: Vec<ConnectedAgent>) -> Answer<'_, ()> {
         self.change("store which agents are connected", async move |shared| {
             shared.sync_agents(&agents).await
         })
     }
 
-    fn host_of_agent(&self, agent: WorkspaceName) -> Answer<'_, Option<OtherHost>> {
+    fn host_of_agent(&self, agent: WorkspaceName) -> Answer<'_, Option<AgentElsewhere>> {
         self.read("look an agent up", async move |shared| {
             shared.host_of_agent(&agent).await
         })

@@ -11,7 +11,8 @@ use toolhost_workspace::{AgentSpec, Opened, Provider, ProviderError, Spec};
 
 use crate::breaker::Breaker;
 use crate::budget::Budget;
-use crate::dialled::{ByName, Dialled};
+use crate::by_name::ByName;
+use crate::dialled::Dialled;
 use crate::direct::{Address, AddressError, Direct, TlsFiles};
 use crate::link::{CallError, Link};
 use crate::lookup::{Looked, Lookup};
@@ -36,6 +37,8 @@ pub struct AgentsConfig {
     pub allowed: Vec<String>,
     /// The TLS settings for the agents that requests name.
     pub tls: TlsFiles,
+    /// The TLS settings for the hosts through which agents are used that are connected there; `None`: no such agent is used.
+    pub hosts: Option<TlsFiles>,
     /// How long to wait for agents.
     pub timing: Timing,
 }
@@ -77,6 +80,11 @@ impl Agents {
         &self.dialled
     }
 
+    /// Returns the TLS settings for other hosts, if agents may be used through those.
+    pub fn hosts(&self) -> Option<&TlsFiles> {
+        self.config.hosts.as_ref()
+    }
+
     /// Returns how the agent of a workspace is reached, or why it is not.
     fn route(&self, name: &WorkspaceName, spec: &AgentSpec) -> Result<Box<dyn Route>, String> {
         let direct = |address: &Address| -> Result<Box<dyn Route>, String> {
@@ -109,6 +117,8 @@ impl Agents {
             (None, _) => Ok(Box::new(ByName {
                 name: wanted,
                 dialled: Arc::clone(&self.dialled),
+                roots: Arc::clone(&self.roots),
+                through: Mutex::default(),
             })),
         }
     }

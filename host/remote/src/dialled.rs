@@ -1,7 +1,7 @@
 //! Agents that connect to this host, and the requests that go to them over these connections.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioIo, TokioTimer};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -20,14 +20,14 @@ use toolhost_call::client;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 
-use crate::route::Route;
-use crate::transport::{Answer, Request, SendError, Transport};
+use crate::through::Passages;
+use crate::transport::{Answer, Body, Request, SendError, Transport};
 
 /// The most agents that are connected at once.
 const MOST: usize = 1_000;
 
-/// How long one attempt waits for an agent that is not connected. It is tried again after that.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(1);
+/// The longest time for the answer to a request of another host. No operation waits as long.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How often the connection is tried, and how long an answer takes at most.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +49,25 @@ pub enum DialError {
     Token,
 }
 
+/// Why a request of another host got no answer of an agent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PassError {
+    /// The agent is not connected to this host, and did not get the request.
+    #[error("the agent is not connected to this host")]
+    NotConnected,
+    /// The agent may have got the request.
+    #[error("{0}")]
+    Broken(String),
+}
+
 /// The agents that are connected to this host.
 #[derive(Debug, Default)]
 pub struct Dialled {
     agents: Mutex<HashMap<WorkspaceName, Connected>>,
     /// Changed whenever an agent connects.
     arrivals: watch::Sender<()>,
+    /// Finds agents that are connected to other hosts, if this host can reach those.
+    passages: OnceLock<Arc<dyn Passages>>,
     /// Gets the name of each agent that connects, or whose connection ends.
     changes: Mutex<Option<UnboundedSender<WorkspaceName>>>,
 }
@@ -62,13 +75,15 @@ pub struct Dialled {
 #[derive(Debug)]
 struct Connected {
     transport: Arc<dyn Transport>,
+    /// The token with which the agent lets hosts in.
+    token: Secret,
     /// Cancelled when another connection takes the place of this one.
     replaced: CancellationToken,
 }
 
 impl Dialled {
-    /// Sends requests to an agent through this stream until it breaks, another connection of the same name replaces it, or `until` is
-    /// ready. Returns why it ended.
+    /// Sends requests to an agent through this stream until it breaks, another connection of the same name replaces it, or `until` says
+    /// why it ends. Returns why it ended.
     ///
     /// # Errors
     ///
@@ -79,12 +94,15 @@ impl Dialled {
         token: &Secret,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         alive: Alive,
-        until: impl Future<Output = ()>,
+        until: impl Future<Output = &'static str>,
     ) -> Result<&'static str, DialError> {
         let bearer = format!("Bearer {}", token.reveal());
         let mut authorization = HeaderValue::from_str(&bearer).map_err(|_| DialError::Token)?;
         authorization.set_sensitive(true);
-        let shaking = http2::Builder::new(TokioExecutor::new())
+        // What runs for the connection ends with this function, and not with the last request.
+        let runs = CancellationToken::new();
+        let _ends = runs.clone().drop_guard();
+        let shaking = http2::Builder::new(Until(runs))
             .timer(TokioTimer::new())
             .keep_alive_interval(alive.every)
             .keep_alive_timeout(alive.within)
@@ -106,6 +124,7 @@ impl Dialled {
             }
             let connected = Connected {
                 transport: Arc::clone(&transport),
+                token: token.clone(),
                 replaced: replaced.clone(),
             };
             // The agent noticed before this host that the earlier connection broke.
@@ -122,7 +141,7 @@ impl Dialled {
                 Err(_) => "the connection broke",
             },
             () = replaced.cancelled() => "the agent connected anew",
-            () = until => "its token is not valid any more",
+            why = until => why,
         };
         self.remove(name, &transport);
         Ok(why)
@@ -152,9 +171,49 @@ impl Dialled {
         receiver
     }
 
-    /// Returns the names of the agents that are connected.
-    pub fn names(&self) -> Vec<WorkspaceName> {
-        self.agents.lock().keys().cloned().collect()
+    /// Returns the names of the agents that are connected, and the tokens with which they let hosts in.
+    pub fn all(&self) -> Vec<(WorkspaceName, Secret)> {
+        let agents = self.agents.lock();
+        let all = agents.iter();
+        all.map(|(name, agent)| (name.clone(), agent.token.clone()))
+            .collect()
+    }
+
+    /// Returns the token with which a connected agent lets hosts in; `None` if no agent of this name is connected.
+    pub fn token(&self, name: &WorkspaceName) -> Option<Secret> {
+        let agents = self.agents.lock();
+        agents.get(name).map(|agent| agent.token.clone())
+    }
+
+    /// Sends a request of another host to an agent. Returns the answer when its head is there.
+    ///
+    /// # Errors
+    ///
+    /// See [`PassError`].
+    pub async fn pass(
+        &self,
+        name: &WorkspaceName,
+        request: hyper::Request<Bytes>,
+    ) -> Result<hyper::Response<Body>, PassError> {
+        let transport = self.get(name).ok_or(PassError::NotConnected)?;
+        let (parts, body) = request.into_parts();
+        let request = Request {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            headers: parts.headers,
+            body,
+            // The other host knows how long it waits.
+            within: LONGEST,
+        };
+        let answer = transport.send(request).await;
+        let answer = answer.map_err(|error| match error {
+            SendError::NotSent(_) => PassError::NotConnected,
+            SendError::Hopeless(text) | SendError::Broken(text) => PassError::Broken(text),
+        })?;
+        let mut response = hyper::Response::new(answer.body);
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        Ok(response)
     }
 
     /// Returns whether an agent of this name is connected.
@@ -167,68 +226,42 @@ impl Dialled {
         self.agents.lock().len()
     }
 
-    fn get(&self, name: &WorkspaceName) -> Option<Arc<dyn Transport>> {
+    /// Has agents found that are connected to other hosts. The first value counts.
+    pub fn find_elsewhere(&self, passages: Arc<dyn Passages>) {
+        _ = self.passages.set(passages);
+    }
+
+    /// Returns whether agents of other hosts can be used: then an agent may leave this host while calls run on it.
+    pub fn reaches_elsewhere(&self) -> bool {
+        self.passages.get().is_some()
+    }
+
+    pub(crate) fn passages(&self) -> Option<&Arc<dyn Passages>> {
+        self.passages.get()
+    }
+
+    /// Returns a receiver of the moments at which agents connect.
+    pub(crate) fn arrivals(&self) -> watch::Receiver<()> {
+        self.arrivals.subscribe()
+    }
+
+    pub(crate) fn get(&self, name: &WorkspaceName) -> Option<Arc<dyn Transport>> {
         let agents = self.agents.lock();
         agents.get(name).map(|agent| Arc::clone(&agent.transport))
     }
 }
 
-/// The agent of a name, whichever connection it has.
-#[derive(Debug)]
-pub(crate) struct ByName {
-    pub(crate) name: WorkspaceName,
-    pub(crate) dialled: Arc<Dialled>,
-}
+/// Runs the tasks of a connection until this token is cancelled.
+#[derive(Clone)]
+struct Until(CancellationToken);
 
-impl Route for ByName {
-    fn find<'a>(
-        &'a self,
-        failed: Option<&'a Arc<dyn Transport>>,
-    ) -> BoxFuture<'a, Result<Arc<dyn Transport>, SendError>> {
-        Box::pin(async move {
-            let mut arrivals = self.dialled.arrivals.subscribe();
-            let good = || {
-                let found = self.dialled.get(&self.name)?;
-                let is_other = failed.is_none_or(|failed| !Arc::ptr_eq(failed, &found));
-                is_other.then_some(found)
-            };
-            let arriving = async {
-                loop {
-                    if let Some(found) = good() {
-                        return found;
-                    }
-                    if arrivals.changed().await.is_err() {
-                        std::future::pending::<()>().await;
-                    }
-                }
-            };
-            if let Ok(found) = timeout(CONNECTS_WITHIN, arriving).await {
-                return Ok(found);
-            }
-            // The same connection may have become good again.
-            self.dialled.get(&self.name).ok_or_else(|| {
-                SendError::NotSent(format!(
-                    "the agent {:?} is not connected: start it with `toolhost-agent --connect` and this name",
-                    self.name.as_str()
-                ))
-            })
-        })
-    }
-
-    fn is_there(&self) -> bool {
-        self.dialled.has(&self.name)
-    }
-
-    fn arrives(&self) -> BoxFuture<'_, ()> {
-        let mut arrivals = self.dialled.arrivals.subscribe();
-        Box::pin(async move {
-            while arrivals.changed().await.is_ok() {
-                if self.dialled.has(&self.name) {
-                    return;
-                }
-            }
-            std::future::pending().await
-        })
+impl<F> hyper::rt::Executor<F> for Until
+where
+    F: Future + Send + 'static,
+    F::Output: Send,
+{
+    fn execute(&self, task: F) {
+        tokio::spawn(self.0.clone().run_until_cancelled_owned(task));
     }
 }
 

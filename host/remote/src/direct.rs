@@ -81,8 +81,22 @@ impl Direct {
     /// If the address cannot be used.
     pub(crate) fn new(address: &Address, roots: &Roots) -> Result<Self, AddressError> {
         let wrong = || AddressError::Url(address.url.clone());
+        let direct = Self::below(address, roots)?;
+        match direct.url.path() == "/" {
+            true => Ok(direct),
+            false => Err(wrong()),
+        }
+    }
+
+    /// The same for an address below which the paths of requests are.
+    ///
+    /// # Errors
+    ///
+    /// If the address cannot be used.
+    pub(crate) fn below(address: &Address, roots: &Roots) -> Result<Self, AddressError> {
+        let wrong = || AddressError::Url(address.url.clone());
         let url = Url::parse(&address.url).map_err(|_| wrong())?;
-        let is_bare = url.path() == "/" && url.query().is_none() && url.fragment().is_none();
+        let is_bare = url.query().is_none() && url.fragment().is_none();
         let is_http = matches!(url.scheme(), "http" | "https");
         if !is_http || !url.has_host() || !is_bare || !url.username().is_empty() {
             return Err(wrong());
@@ -119,7 +133,8 @@ impl Transport for Direct {
     fn send(&self, request: Request) -> BoxFuture<'_, Result<Answer, SendError>> {
         Box::pin(async move {
             let mut url = self.url.clone();
-            url.set_path(&request.path);
+            let below = url.path().trim_end_matches('/');
+            url.set_path(&format!("{below}{}", request.path));
             let client = Arc::clone(&self.client.lock());
             let sending = client
                 .request(request.method, url)

@@ -11,7 +11,7 @@ use hyper::{HeaderMap, Method, StatusCode};
 use toolhost_call::client;
 
 /// The body of an answer, which may be a stream. Its errors are texts for the log.
-pub(crate) type Body = UnsyncBoxBody<Bytes, String>;
+pub type Body = UnsyncBoxBody<Bytes, String>;
 
 /// A request to an agent.
 #[derive(Clone, Debug)]

@@ -1,43 +1,117 @@
-//! `GET /agents`: where agents connect that this server cannot reach. The server then sends its requests through their connections.
+//! `GET /agents`: where agents connect that this server cannot reach. The server then sends its requests through their connections, and
+//! passes on those of other hosts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Extension, Router};
 use serde_json::json;
 use toolhost_core::Host;
-use toolhost_http::access::{Principal, Scope, Tokens};
+use toolhost_http::access::{Principal, Scope, Token, Tokens};
+use toolhost_http::forward::remove_of_connection;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::tunnel::{self, header};
-use toolhost_remote::Alive;
+use toolhost_http::{Edge, body};
+use toolhost_remote::{AGENTS, Alive, Dialled, PassError};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::operation::VERSION;
+
+/// For how long a host that drains sends agents to another one. Then it takes those again that found none.
+const SENDS_AWAY: Duration = Duration::from_secs(5);
+
+/// After how many seconds an agent may try again.
+const AGAIN: u64 = 1;
 
 #[derive(Clone, Debug)]
 struct Connecting {
     host: Host,
     tokens: Tokens,
+    /// Since when agents are sent to other hosts.
+    leaving: Arc<OnceLock<Instant>>,
+}
+
+impl Connecting {
+    /// Returns whether an agent should connect to another host, because this one ends soon.
+    fn sends_away(&self, dialled: &Dialled) -> bool {
+        let drains = dialled.reaches_elsewhere() && self.host.leaving().is_cancelled();
+        drains && self.leaving.get_or_init(Instant::now).elapsed() < SENDS_AWAY
+    }
 }
 
 pub(super) fn routes(host: &Host, tokens: &Tokens) -> Router {
     let state = Connecting {
         host: host.clone(),
         tokens: tokens.clone(),
+        leaving: Arc::default(),
     };
-    Router::new()
-        .route("/agents", get(connect))
-        .with_state(state)
+    Router::new().route(AGENTS, get(connect)).with_state(state)
+}
+
+/// Returns the routes on which other hosts use the agents that are connected to this one. A request has the token of its agent.
+pub(super) fn passing(host: &Host, edge: &Edge) -> Router {
+    let state = host.clone();
+    let tokens = move |request: &Request| {
+        let token = state.agents()?.dialled().token(&name(request)?)?;
+        let token = Token::new(token.reveal()).ok()?;
+        let other = Principal::new("another host", [], None, None);
+        Some(Tokens::new([(token, other)]))
+    };
+    let routes = Router::new().route(&format!("{AGENTS}/{{*path}}"), any(pass));
+    edge.admit_by(routes.with_state(host.clone()), tokens)
+}
+
+/// Returns the name of the agent that connects, or that a request is for.
+fn name(request: &Request) -> Option<WorkspaceName> {
+    request
+        .headers()
+        .get(header::NAME)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+async fn pass(State(host): State<Host>, request: Request) -> Result<Response, Problem> {
+    let gone = || Problem::new(Kind::OTHER_HOST, PassError::NotConnected.to_string());
+    let (name, agents) = name(&request).zip(host.agents()).ok_or_else(gone)?;
+    let target = request.uri().path().strip_prefix(AGENTS);
+    let target = target.unwrap_or_default().parse();
+    let target = target
+        .map_err(|error: axum::http::uri::InvalidUri| Problem::broken_request(error.to_string()))?;
+    let (method, mut headers) = (request.method().clone(), request.headers().clone());
+    remove_of_connection(&mut headers);
+    let (bytes, _held) = body::read(request, toolhost_agent::BODY_BYTES)
+        .await?
+        .into_parts();
+    let mut asked = axum::http::Request::new(bytes.into());
+    (*asked.method_mut(), *asked.uri_mut(), *asked.headers_mut()) = (method, target, headers);
+    let answer = agents.dialled().pass(&name, asked).await;
+    let mut answer = answer.map_err(|error| match error {
+        PassError::NotConnected => gone(),
+        PassError::Broken(text) => Problem::new(Kind::HOST_LOST, text),
+    })?;
+    remove_of_connection(answer.headers_mut());
+    Ok(answer.map(Body::new))
 }
 
 async fn connect(
-    State(Connecting { host, tokens }): State<Connecting>,
+    State(connecting): State<Connecting>,
     Extension(principal): Extension<Principal>,
     request: Request,
 ) -> Result<Response, Problem> {
     principal.require(Scope::Connect)?;
+    let no_agents = || Problem::new(Kind::NO_PROVIDER, "this server takes no agents");
+    let dialled = connecting.host.agents().ok_or_else(no_agents)?.dialled();
+    let dialled = Arc::clone(dialled);
+    if connecting.sends_away(&dialled) {
+        let detail = "this host drains: connect to another one, to which the same address may lead";
+        return Err(Problem::new(Kind::SHUTTING_DOWN, detail).retry_after(AGAIN));
+    }
     let text = |name| {
         let value = request.headers().get(name)?;
         value.to_str().ok()
@@ -60,8 +134,11 @@ async fn connect(
         let detail = format!("this token is for agents of other names than \"{name}\"");
         return Err(Problem::new(Kind::FOREIGN_WORKSPACE, detail));
     }
-    let no_agents = || Problem::new(Kind::NO_PROVIDER, "this server takes no agents");
-    let dialled = Arc::clone(host.agents().ok_or_else(no_agents)?.dialled());
+    let Connecting {
+        host,
+        tokens,
+        leaving,
+    } = connecting;
     let (response, tunnel) = tunnel::accept(request)?;
     tokio::spawn(async move {
         let Some(tunnel) = tunnel.await else {
@@ -74,16 +151,21 @@ async fn connect(
             every: tunnel::ALIVE_EVERY,
             within: tunnel::ANSWER_WITHIN,
         };
-        let gone = tokens.until_gone(principal);
-        let stopping = host.stopping();
-        let stream = tunnel.into_stream();
-        let serving = dialled.serve(&name, &token, stream, alive, gone);
-        let ended = stopping.run_until_cancelled(serving).await;
-        let reason = match ended {
-            None => "this host stops".to_owned(),
-            Some(Ok(reason)) => reason.to_owned(),
-            Some(Err(error)) => error.to_string(),
+        let (leaves, host_leaves, over) =
+            (dialled.reaches_elsewhere(), host.leaving(), host.over());
+        let ends = async {
+            tokio::select! {
+                () = tokens.until_gone(principal) => "its token is not valid any more",
+                () = over.cancelled() => "this host stops",
+                () = host_leaves.cancelled(), if leaves && leaving.get().is_none() => {
+                    leaving.get_or_init(Instant::now);
+                    "this host drains, and the agent goes to another one"
+                }
+            }
         };
+        let stream = tunnel.into_stream();
+        let ended = dialled.serve(&name, &token, stream, alive, ends).await;
+        let reason = ended.map_or_else(|error| error.to_string(), ToOwned::to_owned);
         tracing::info!(agent = %name, reason, "an agent is not connected any more");
         host.audit().record("agent_disconnected", fields);
     });

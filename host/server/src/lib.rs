@@ -61,7 +61,8 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let mut routes = open
         .merge(openapi::page())
         .method_not_allowed_fallback(problem::no_method)
-        .merge(edge.admit(api(&parts, &tokens, described), |_| Ok(())));
+        .merge(edge.admit(api(&parts, &tokens, described), |_| Ok(())))
+        .merge(agents::passing(host, &edge));
     if parts.agent {
         routes = routes.merge(toolhost_agent::routes(parts.offer(), &edge));
     }

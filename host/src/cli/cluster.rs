@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use toolhost_http::forward::Forwarding;
 use toolhost_postgres::{Config, Postgres};
+use toolhost_remote::TlsFiles;
 use toolhost_service::tls;
 use toolhost_state::state_dir::StateDir;
 use uuid::Uuid;
@@ -55,6 +56,16 @@ pub(super) fn forwarding(config: &config::Config) -> anyhow::Result<Option<Forwa
     };
     let tls = tls::client(cluster.ca.as_deref()).context("`ca` of [cluster] cannot be used")?;
     Ok(Some(Forwarding::new(&name(store), tls)?))
+}
+
+/// Returns the TLS settings for other hosts, if requests are sent on to them.
+pub(super) fn hosts(config: &config::Config) -> Option<TlsFiles> {
+    let cluster = config.cluster();
+    config.store().filter(|_| cluster.forward)?;
+    Some(TlsFiles {
+        authorities: cluster.ca.clone(),
+        identity: None,
+    })
 }
 
 fn name(store: &Store) -> String {

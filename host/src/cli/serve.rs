@@ -11,6 +11,7 @@ use toolhost_call::events;
 use toolhost_core::{Host, PluginSet};
 use toolhost_http::access::Access;
 use toolhost_http::{Listen, Listener};
+use toolhost_remote::AgentsConfig;
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;
@@ -136,7 +137,10 @@ pub(super) async fn run(
                 Some(directories) => builder.directories(directories.clone()),
                 None => builder,
             };
-            builder.agents(workspaces.agents.clone())
+            builder.agents(AgentsConfig {
+                hosts: cluster::hosts(&plan.config),
+                ..workspaces.agents.clone()
+            })
         });
         let host = host.await?;
         watcher = follow(&plan.config, &host, plan.plugins.clone()).await;

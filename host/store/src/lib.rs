@@ -29,4 +29,6 @@ pub use values::news::News;
 pub use values::plugin::{Quarantine, Switch};
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;
-pub use values::workspace::{Binding, Home, OtherHost, StoredWorkspace, Workspaces};
+pub use values::workspace::{
+    AgentElsewhere, Binding, ConnectedAgent, Home, OtherHost, StoredWorkspace, Workspaces,
+};

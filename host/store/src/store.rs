@@ -8,10 +8,10 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
-    Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatEvent, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Home, Limits, NestedCall, NewCall, News, OtherHost,
-    Process, ProcessQuery, Processes, Quarantine, Session, StoreError, StoredWorkspace, Swept,
-    Switch, Workspaces,
+    AgentElsewhere, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation,
+    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, Home, Limits,
+    NestedCall, NewCall, News, OtherHost, Process, ProcessQuery, Processes, Quarantine, Session,
+    StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 /// The answer of a store. If the caller drops the future of a change before it is ready, the change may have been made.
@@ -103,7 +103,7 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     }
 
     /// Stores that an agent has connected to this host. It is connected to no other host any more.
-    fn put_agent(&self, _agent: WorkspaceName) -> Answer<'_, ()> {
+    fn put_agent(&self, _agent: ConnectedAgent) -> Answer<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
@@ -114,12 +114,12 @@ pub trait Store: std::fmt::Debug + Send + Sync {
 
     /// Stores that these agents are still connected to this host, and no others. For an agent that has connected to another host since,
     /// that one counts if it has its lease.
-    fn sync_agents(&self, _agents: Vec<WorkspaceName>) -> Answer<'_, ()> {
+    fn sync_agents(&self, _agents: Vec<ConnectedAgent>) -> Answer<'_, ()> {
         Box::pin(std::future::ready(Ok(())))
     }
 
     /// Returns the other host to which an agent is connected; `None` if there is none that has its lease.
-    fn host_of_agent(&self, _agent: WorkspaceName) -> Answer<'_, Option<OtherHost>> {
+    fn host_of_agent(&self, _agent: WorkspaceName) -> Answer<'_, Option<AgentElsewhere>> {
         Box::pin(std::future::ready(Ok(None)))
     }
 

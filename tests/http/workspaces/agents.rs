@@ -9,11 +9,12 @@ use toolhost_remote::AgentsConfig;
 use toolhost_core::Host;
 
 use super::super::openapi::names_problem;
+use crate::harness::connecting::Agent;
 use crate::harness::proxy::Proxy;
-use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
+use crate::harness::{elsewhere, serving, shared_code, shared_state, spawner, without_namespaces};
 
 /// Starts a host with these agents.
-async fn serving(base: &std::path::Path, agents: AgentsConfig) -> Server {
+async fn host_with(base: &std::path::Path, agents: AgentsConfig) -> Server {
     let host = Host::builder(base)
         .state_dir(shared_state("state"))
         .shared_code(shared_code().join("toolhost"))
@@ -42,7 +43,7 @@ impl Behind {
         let mut config = elsewhere::agents("one", &proxy.url);
         config.timing.patience = Duration::from_millis(100);
         Self {
-            server: serving(base.path(), config).await,
+            server: host_with(base.path(), config).await,
             proxy,
             root,
             _agent: agent,
@@ -73,7 +74,7 @@ impl Agents {
         }
         config.allowed.push(agents[1].0.url.clone());
         Self {
-            server: serving(base.path(), config).await,
+            server: host_with(base.path(), config).await,
             agents,
             _base: base,
         }
@@ -393,4 +394,31 @@ async fn every_route_tells_that_the_agent_is_away() {
             );
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_stops_ends_what_runs_at_agents_that_connect() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut command = serving::server(directory.path());
+    command.env("TOOLHOST_TOKEN", TOKEN).arg("serve");
+    let mut server = serving::Serving::of(command);
+    let agent = Agent::start(&server.url);
+    let made = server.request(Method::PUT, "/v1/workspaces/build");
+    let made = made.json(&json!({ "provider": "agent" })).send().await;
+    assert_eq!(made.unwrap().status().as_u16(), 200);
+    let call = server.request(Method::PUT, "/v1/chats/c/calls/1");
+    let long = within("build", "echo $$ > pid; exec sleep 1000");
+    let call = call.json(&long).send();
+    let id = nix::unistd::Pid::from_raw(i32::try_from(server.child.id()).unwrap());
+    let stopping = async {
+        let pid = agent.wrote("pid").await;
+        nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM).unwrap();
+        pid
+    };
+    let (answer, pid) = tokio::join!(call, stopping);
+    let answer: Value = answer.unwrap().json().await.unwrap();
+    assert_eq!(answer["state"], "cancelled", "{answer}");
+    assert_eq!(answer["structured"]["signal"], "SIGTERM", "{answer}");
+    assert!(!std::fs::exists(format!("/proc/{}", pid.trim())).unwrap());
+    assert!(server.child.wait().unwrap().success());
 }

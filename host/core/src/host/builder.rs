@@ -326,6 +326,13 @@ impl Builder {
         } else {
             None
         };
+        if let Some(agents) = agents.as_ref().filter(|_| state.store().is_shared())
+            && let Some(tls) = agents.hosts().cloned()
+        {
+            let store = Arc::clone(state.store());
+            let passages = Arc::new(connected::OfStore { store, tls });
+            agents.dialled().find_elsewhere(passages);
+        }
         providers.agents = agents.clone().map(|agents| agents as Arc<dyn Provider>);
         let store = Arc::clone(state.store());
         let oversight = Oversight {
@@ -398,6 +405,8 @@ impl Builder {
             approval: self.approval,
             stopping,
             draining: CancellationToken::new(),
+            leaving: CancellationToken::new(),
+            over: CancellationToken::new(),
             calls: TaskTracker::new(),
             failures: self.failures,
             queued: live::Queued::default(),

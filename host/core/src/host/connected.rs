@@ -1,15 +1,16 @@
-//! Telling the store which agents are connected to this host, so that other hosts find them.
+//! Telling the store which agents are connected to this host, and finding those that are connected to other hosts.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval};
-use toolhost_remote::Dialled;
+use toolhost_remote::{AGENTS, Address, Dialled, Passage, Passages, TlsFiles};
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::{Store, StoreError};
+use toolhost_store::{AgentElsewhere, ConnectedAgent, Store, StoreError};
 
 use super::Inner;
 
@@ -46,7 +47,7 @@ pub(super) async fn report(
         untold.extend(changed);
         let mut told = tell(store, dialled, &mut untold).await;
         if !is_change && told.is_ok() {
-            told = store.sync_agents(dialled.names()).await;
+            told = store.sync_agents(all(dialled)).await;
         }
         if let Err(error) = told {
             let error = &error as &dyn std::error::Error;
@@ -58,6 +59,12 @@ pub(super) async fn report(
     }
 }
 
+fn all(dialled: &Dialled) -> Vec<ConnectedAgent> {
+    let all = dialled.all().into_iter();
+    all.map(|(name, token)| ConnectedAgent { name, token })
+        .collect()
+}
+
 /// Tells the store of these agents, and removes those that it was told of.
 async fn tell(
     store: &dyn Store,
@@ -65,11 +72,44 @@ async fn tell(
     untold: &mut HashSet<WorkspaceName>,
 ) -> Result<(), StoreError> {
     while let Some(agent) = untold.iter().next().cloned() {
-        match dialled.has(&agent) {
-            true => store.put_agent(agent.clone()).await?,
-            false => store.remove_agent(agent.clone()).await?,
+        match dialled.token(&agent) {
+            Some(token) => {
+                let name = agent.clone();
+                store.put_agent(ConnectedAgent { name, token }).await?;
+            }
+            None => store.remove_agent(agent.clone()).await?,
         }
         untold.remove(&agent);
     }
     Ok(())
+}
+
+/// The ways to agents of other hosts, as the store knows them.
+#[derive(Debug)]
+pub(super) struct OfStore {
+    pub(super) store: Arc<dyn Store>,
+    /// The TLS settings for the other hosts.
+    pub(super) tls: TlsFiles,
+}
+
+impl Passages for OfStore {
+    fn find<'a>(&'a self, agent: &'a WorkspaceName) -> BoxFuture<'a, Option<Passage>> {
+        Box::pin(async move {
+            let found = self.store.host_of_agent(agent.clone()).await;
+            let found = found.inspect_err(|error| {
+                let error = error as &dyn std::error::Error;
+                tracing::debug!(error, %agent, "the host of an agent cannot be looked up");
+            });
+            let AgentElsewhere { host, token } = found.ok()??;
+            let base = host.address?;
+            Some(Passage {
+                host: host.name,
+                address: Address {
+                    url: format!("{}{AGENTS}", base.trim_end_matches('/')),
+                    token: token?,
+                    tls: self.tls.clone(),
+                },
+            })
+        })
+    }
 }

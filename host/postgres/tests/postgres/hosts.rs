@@ -8,8 +8,10 @@ use parking_lot::Mutex;
 use tokio::time::timeout;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
+use toolhost_state::secret::Secret;
 use toolhost_store::{
-    Begun, CallState, EndedCall, Ending, News, Quarantine, Store, StoreError, Switch,
+    AgentElsewhere, Begun, CallState, ConnectedAgent, EndedCall, Ending, News, OtherHost,
+    Quarantine, Store, StoreError, Switch,
 };
 
 use crate::server;
@@ -395,34 +397,39 @@ async fn an_agent_is_where_it_connected_last() {
     });
     let third = third.await.unwrap();
     let agent = || "build".parse().unwrap();
-    let at = async |host: &Postgres| {
-        let found = host.host_of_agent(agent()).await.unwrap();
-        found.map(|host| (host.name, host.address, host.has_lease))
+    let with = |token: &str| ConnectedAgent {
+        name: agent(),
+        token: Secret::new(token),
     };
+    let at = async |host: &Postgres| host.host_of_agent(agent()).await.unwrap();
     assert_eq!(at(&one).await, None);
-    other.put_agent(agent()).await.unwrap();
-    third.put_agent(agent()).await.unwrap();
-    let there = Some((
-        "third".into(),
-        Some("https://third.example.com".into()),
-        true,
-    ));
+    other.put_agent(with("first")).await.unwrap();
+    third.put_agent(with("second")).await.unwrap();
+    let there = Some(AgentElsewhere {
+        host: OtherHost {
+            name: "third".into(),
+            address: Some("https://third.example.com".into()),
+            has_lease: true,
+        },
+        token: Some(Secret::new("second")),
+    });
     assert_eq!(at(&one).await, there);
     assert_eq!(at(&third).await, None, "it is its own");
     // The end of an older connection, and a host that still has it, change nothing.
     other.remove_agent(agent()).await.unwrap();
-    other.sync_agents(vec![agent()]).await.unwrap();
+    other.sync_agents(vec![with("first")]).await.unwrap();
     assert_eq!(at(&one).await, there);
     // A host without its lease has no agents, and its agent may be at another one.
     expire(&url, &third).await;
     assert_eq!(at(&one).await, None);
-    other.sync_agents(vec![agent()]).await.unwrap();
-    assert!(at(&one).await.is_some());
+    other.sync_agents(vec![with("third")]).await.unwrap();
+    let found = at(&one).await.unwrap();
+    assert_eq!(found.token, Some(Secret::new("third")));
     other.sync_agents(Vec::new()).await.unwrap();
     assert_eq!(at(&one).await, None);
     // A host that lost its lease takes another one for an agent that connects.
     expire(&url, &other).await;
-    other.put_agent(agent()).await.unwrap();
+    other.put_agent(with("first")).await.unwrap();
     assert!(at(&one).await.is_some());
     other.remove_agent(agent()).await.unwrap();
     assert_eq!(at(&one).await, None);
@@ -466,12 +473,16 @@ async fn a_host_uses_a_database_that_a_later_version_has_extended() {
     let url = server::database();
     let before = open(&url).await;
     let admin = server::connect(&url).await;
+    let version = async || -> i32 {
+        let version = admin.query_one("SELECT version FROM toolhost.version", &[]);
+        version.await.unwrap().get(0)
+    };
+    let known = version().await;
     admin.batch_execute(EXTEND).await.unwrap();
     let after = open(&url).await;
     assert_eq!(begin(&before, "c", "1").await, Begun::New);
     assert_eq!(begin(&after, "c", "1").await, Begun::Running);
     before.end(ended("c", "1")).await.unwrap();
     assert!(matches!(begin(&after, "c", "1").await, Begun::Ended(_)));
-    let version = admin.query_one("SELECT version FROM toolhost.version", &[]);
-    assert_eq!(version.await.unwrap().get::<_, i32>(0), 3);
+    assert_eq!(version().await, known + 1);
 }

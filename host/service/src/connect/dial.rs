@@ -10,7 +10,7 @@ use crate::tls;
 use axum::http::header::{
     AUTHORIZATION, CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
-use axum::http::{HeaderValue, Request, Uri};
+use axum::http::{HeaderValue, Request, StatusCode, Uri};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -54,6 +54,9 @@ pub(super) enum DialError {
     /// The host did not answer in time.
     #[error("{0} did not answer in time")]
     Slow(String),
+    /// The host, or a balancer before it, takes no agents now.
+    #[error("{0}")]
+    Unready(String),
     /// The host refuses. It may do so until its operator changes something.
     #[error("{0}")]
     Refused(String),
@@ -169,11 +172,13 @@ impl Dial {
                 let said = answer.body().as_deref().unwrap_or_default();
                 let said = said.get(..MAX_ANSWER).unwrap_or(said);
                 let said = String::from_utf8_lossy(said);
-                Err(DialError::Refused(format!(
-                    "{} answers {status}: {}",
-                    self.shown,
-                    said.trim()
-                )))
+                let text = format!("{} answers {status}: {}", self.shown, said.trim());
+                let is_passing =
+                    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+                Err(match is_passing {
+                    true => DialError::Unready(text),
+                    false => DialError::Refused(text),
+                })
             }
             Err(WebSocketError::Io(error)) => {
                 Err(DialError::Unreachable(self.shown.clone(), error))

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use toolhost_state::id::ChatId;
+use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 
 /// A stored workspace.
@@ -44,6 +45,24 @@ pub struct OtherHost {
     pub address: Option<String>,
     /// Whether it has its lease. A host without one has ended, or is cut off from the store.
     pub has_lease: bool,
+}
+
+/// An agent that is connected to a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectedAgent {
+    /// Its name.
+    pub name: WorkspaceName,
+    /// The token with which it lets hosts in.
+    pub token: Secret,
+}
+
+/// Where an agent is that is connected to another host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentElsewhere {
+    /// The host.
+    pub host: OtherHost,
+    /// The token with which the agent lets hosts in, if the host has told it.
+    pub token: Option<Secret>,
 }
 
 /// Where the calls of a chat run.

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use toolhost_call::call::{Actor, WorkspaceError};
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_store::{Home, StoreError, StoredWorkspace};
+use toolhost_store::{AgentElsewhere, Home, StoreError, StoredWorkspace};
 use toolhost_workspace::{AgentSpec, Spec};
 
 use super::entry::Entry;
@@ -212,7 +212,9 @@ impl Workspaces {
         };
         let host = self.store.host_of_agent(agent.clone()).await;
         match host.map_err(|error| unrecorded(&error))? {
-            Some(host) => Err(WorkspaceError::AgentElsewhere { agent, host }),
+            Some(AgentElsewhere { host, .. }) => {
+                Err(WorkspaceError::AgentElsewhere { agent, host })
+            }
             None => Ok(()),
         }
     }

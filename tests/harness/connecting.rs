@@ -1,0 +1,72 @@
+//! Agents that connect to a server.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::{TOKEN, program};
+
+/// Starts an agent that connects to the server at this address, with further arguments.
+pub(crate) fn run(url: &str, name: &str, root: &Path, state: &Path, arguments: &[&str]) -> Child {
+    let address = url.replace("http://", "ws://") + "/agents";
+    let agent = Command::new(program())
+        .args(["agent", "--connect", &address, "--name", name])
+        .args(["--sandbox-no-namespaces", "--log", "error"])
+        .args(arguments)
+        .arg("--workspace")
+        .arg(root)
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("XDG_STATE_HOME", state)
+        .stdin(Stdio::null())
+        .spawn();
+    agent.unwrap()
+}
+
+/// The agent `build`.
+pub(crate) struct Agent {
+    pub(crate) root: TempDir,
+    process: Child,
+}
+
+impl Agent {
+    /// Starts the agent, which connects to a server.
+    pub(crate) fn start(url: &str) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let process = Self::run(&root, url);
+        Self { root, process }
+    }
+
+    fn run(root: &TempDir, url: &str) -> Child {
+        let root = root.path();
+        run(
+            url,
+            "build",
+            root,
+            &root.join(".state"),
+            &["--workspace-anyway"],
+        )
+    }
+
+    /// Starts it again, so that it connects to this server.
+    pub(crate) fn again(&mut self, url: &str) {
+        self.process = Self::run(&self.root, url);
+    }
+
+    pub(crate) fn end(&mut self) {
+        _ = self.process.kill();
+        self.process.wait().unwrap();
+    }
+
+    /// Waits until a line was written to a file of its workspace.
+    pub(crate) async fn wrote(&self, file: &str) -> String {
+        super::file(&self.root.path().join(file)).await
+    }
+}
+
+impl Drop for Agent {
+    /// A test that fails leaves no agent behind.
+    fn drop(&mut self) {
+        self.end();
+    }
+}
