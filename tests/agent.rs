@@ -139,12 +139,13 @@ impl Agent {
 impl Drop for Agent {
     /// A test leaves nothing behind that runs.
     fn drop(&mut self) {
-        let (live, _) = self.registry.list_all(&AllQuery {
+        let live = self.registry.list_all(&AllQuery {
             running_only: true,
             max: usize::MAX,
             ..AllQuery::default()
         });
         let found = live
+            .processes
             .iter()
             .filter_map(|one| self.registry.find(&one.info.id).ok());
         for process in found {

@@ -186,7 +186,13 @@ impl Setup {
             max: usize::MAX,
             ..AllQuery::default()
         };
-        self.host.workspace().list_all(query).await.unwrap().0.len()
+        self.host
+            .workspace()
+            .list_all(query)
+            .await
+            .unwrap()
+            .processes
+            .len()
     }
 
     /// The workspace as commands see it.

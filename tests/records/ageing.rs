@@ -141,7 +141,7 @@ async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
     let process = setup.run("echo hi").await;
     gone(&process).await;
     let limits = Limits::default();
-    let known = || setup.registry.list_all(&AllQuery::default()).1;
+    let known = || setup.registry.list_all(&AllQuery::default()).total;
     pass(limits.retention - MINUTE).await;
     let last = setup.run("echo last").await;
     gone(&last).await;
@@ -164,7 +164,7 @@ async fn an_idle_chat_stays_known_until_long_after_its_outputs() {
     })
     .await;
     let setup = setup.reopened(|config| config).await;
-    assert_eq!(setup.registry.list_all(&AllQuery::default()).1, 0);
+    assert_eq!(setup.registry.list_all(&AllQuery::default()).total, 0);
 }
 
 /// A server that is started first and ends last has the newest output.

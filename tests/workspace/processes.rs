@@ -207,11 +207,11 @@ async fn lists_are_in_pages() {
         max: 3,
         ..AllQuery::default()
     };
-    let (first, total) = place.workspace.list_all(query.clone()).await.unwrap();
-    assert_eq!((first.len(), total), (3, 4));
-    let last = &first.last().unwrap().info;
+    let first = place.workspace.list_all(query.clone()).await.unwrap();
+    assert_eq!((first.processes.len(), first.total), (3, 4));
+    let last = &first.processes.last().unwrap().info;
     query.after = Some(toolhost_workspace::process::ListPlace::of(last));
-    let (second, _) = place.workspace.list_all(query).await.unwrap();
+    let second = place.workspace.list_all(query).await.unwrap().processes;
     assert_eq!(second.len(), 1);
     assert_eq!(second[0].info.id, ended[2]);
     place.workspace.end(Some(&owner), &running).await.unwrap();

@@ -155,8 +155,12 @@ impl ApiError {
             Error::Closed => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail("manager is closed")
             }
-            Error::Interrupted | Error::Unavailable(_) | Error::UnknownOutcome(_) => {
+            Error::Unavailable(_) => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, message).detail(text)
+            }
+            // It may have been done, so the status must not invite clients to repeat it.
+            Error::Interrupted | Error::UnknownOutcome(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, message).detail(text)
             }
             Error::Failed(_) => {
                 let detail = match text.strip_prefix(doing) {
@@ -234,6 +238,7 @@ mod tests {
             ),
             (Error::Closed, 500, "manager is closed"),
             (Error::Limit("too many".into()), 429, "too many"),
+            (Error::Interrupted, 500, &*Error::Interrupted.to_string()),
             (
                 Error::Unavailable("refused".into()),
                 503,

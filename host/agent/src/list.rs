@@ -42,7 +42,10 @@ pub(super) async fn list(
                 ..AllQuery::default()
             };
             let listed = workspace.list_all(query).await;
-            listed.map(|(all, total)| (all.into_iter().map(|one| one.info).collect(), total))
+            listed.map(|all| {
+                let infos = all.processes.into_iter().map(|one| one.info);
+                (infos.collect(), all.total)
+            })
         }
     };
     let (infos, total) = listed.map_err(|error| {

@@ -12,7 +12,7 @@ use toolhost_store::HostState;
 use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
 use toolhost_workspace::files::{Metadata, Skipped, Write};
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot,
+    AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
     Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
@@ -224,7 +224,7 @@ impl Workspace for Local {
         Box::pin(async move { Ok(self.processes.list(owner, running_only, max)) })
     }
 
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
         Box::pin(async move { Ok(self.processes.list_all(&query)) })
     }
 

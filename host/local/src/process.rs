@@ -32,7 +32,7 @@ mod workdir;
 
 use toolhost_workspace::process::{
     AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, Info, Kind,
-    ListPlace, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Signal,
+    ListPlace, Listed, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Signal,
     Snapshot, State, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions, Waited,
     Wake,
 };

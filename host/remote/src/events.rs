@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use toolhost_workspace::Owner;
 use toolhost_workspace::operation::{InfoOf, ListAll, Named, Notice, Numbered};
-use toolhost_workspace::process::{AllQuery, Error, Info, Owned, State, Subscriber};
+use toolhost_workspace::process::{AllQuery, Error, Info, Listed, Owned, State, Subscriber};
 
 use crate::link::Link;
 use crate::transport::Body;
@@ -172,7 +172,11 @@ impl Events {
             ..AllQuery::default()
         };
         let listed = link.call(&ListAll { query }).await.map_err(unasked)?;
-        let (listed, total) = listed.reply.map_err(|error| error.to_string())?;
+        let Listed {
+            processes: listed,
+            total,
+            ..
+        } = listed.reply.map_err(|error| error.to_string())?;
         let is_whole = listed.len() >= total;
         let ids: HashSet<_> = listed.iter().map(|one| one.info.id.clone()).collect();
         for Owned { owner, info } in listed {

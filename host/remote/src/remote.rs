@@ -15,7 +15,7 @@ use toolhost_workspace::operation::{
     SkipLines, Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd, Within, WriteFiles,
 };
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot,
+    AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
     Started, State, Subscriber, WaitOptions, Waited, Wake,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
@@ -328,7 +328,7 @@ impl Workspace for Remote {
         Box::pin(async move { Ok(self.call(owner, list).await?.reply) })
     }
 
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
         Box::pin(async { Ok(self.call(None, ListAll { query }).await?.reply) })
     }
 

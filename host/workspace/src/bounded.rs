@@ -13,7 +13,7 @@ use toolhost_state::id::ChatId;
 use super::{Owner, Workspace};
 use crate::files;
 use crate::process::{
-    AllQuery, Chunk, Error, Info, Observation, Owned, ProcessName, Signal, Snapshot, State,
+    AllQuery, Chunk, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot, State,
     WaitOptions, Waited,
 };
 
@@ -179,22 +179,22 @@ impl Workspace for Bounded {
         })
     }
 
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
         Box::pin(async move {
             let whole = AllQuery {
                 max: usize::MAX,
                 ..query
             };
-            let (mut listed, _) = self.inner.list_all(whole).await?;
-            let looks = listed.iter().map(|one| {
+            let mut listed = self.inner.list_all(whole).await?;
+            let looks = listed.processes.iter().map(|one| {
                 let (owner, key) = (one.owner.as_ref(), one.info.key.as_deref());
                 self.sight.sees(owner, key)
             });
             let mut seen = all(looks.collect()).await;
-            listed.retain(|_| seen.next() == Some(true));
-            let total = listed.len();
-            listed.truncate(query.max);
-            Ok((listed, total))
+            listed.processes.retain(|_| seen.next() == Some(true));
+            listed.total = listed.processes.len();
+            listed.processes.truncate(query.max);
+            Ok(listed)
         })
     }
 

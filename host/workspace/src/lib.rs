@@ -23,7 +23,7 @@ use toolhost_state::id::ChatId;
 
 use files::{CpuAccount, Entry, Metadata, Skipped, Write};
 use process::{
-    AllQuery, Chunk, Command, Containment, Error, Info, Observation, Owned, ProcessName, Signal,
+    AllQuery, Chunk, Command, Containment, Error, Info, Listed, Observation, ProcessName, Signal,
     Snapshot, Started, State, Subscriber, Totals, WaitOptions, Waited,
 };
 
@@ -226,8 +226,8 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
             .map_or_else(no_processes, |inner| inner.list(owner, running_only, max))
     }
 
-    /// Returns a page of the processes of all owners, in the order of [`Workspace::list`], and how many there are on all pages.
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+    /// Returns a page of the processes of all owners, in the order of [`Workspace::list`].
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
         self.inner()
             .map_or_else(no_processes, |inner| inner.list_all(query))
     }

@@ -12,7 +12,7 @@ mod status;
 mod totals;
 mod wait;
 
-pub use all::{AllQuery, InvalidPlace, ListPlace, Owned};
+pub use all::{AllQuery, InvalidPlace, ListPlace, Listed, Owned};
 pub use command::{Command, MAX_COMMAND, MAX_KEY};
 pub use containment::{Containment, Kind};
 pub use error::Error;

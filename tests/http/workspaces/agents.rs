@@ -7,6 +7,7 @@ use std::time::Duration;
 use toolhost_remote::AgentsConfig;
 
 use toolhost_core::Host;
+use toolhost_server::ServerParts;
 
 use super::super::openapi::names_problem;
 use crate::harness::connecting::Agent;
@@ -21,7 +22,8 @@ async fn host_with(base: &std::path::Path, agents: AgentsConfig) -> Server {
         .spawner(spawner())
         .sandbox(without_namespaces())
         .agents(agents);
-    Server::start(host.start().await.unwrap()).await
+    let host = host.start().await.unwrap();
+    Server::start(ServerParts::from(host).with_agent()).await
 }
 
 /// A host that reaches its agent `one` through a proxy, and does not wait long for it.
@@ -394,6 +396,58 @@ async fn every_route_tells_that_the_agent_is_away() {
             );
         }
     }
+    // The lists of all chats say what they do not have.
+    let (status, listed) = ask(&Method::GET, "/v1/processes", None).await;
+    assert_eq!((status, &listed["unanswered"]), (200, &json!(["one"])));
+    let now = server.request(Method::GET, "/v1/events").send().await;
+    let mut now = now.unwrap();
+    let mut said = String::new();
+    while !said.contains("event: now") || !said.ends_with("\n\n") {
+        said += std::str::from_utf8(&now.chunk().await.unwrap().unwrap()).unwrap();
+    }
+    assert!(said.contains(r#""unanswered":["one"]"#), "{said}");
+}
+
+#[tokio::test]
+async fn a_tool_call_of_the_agent_api_runs_when_its_agent_is_back() {
+    let behind = Behind::new().await;
+    let (server, chat) = (&behind.server, "11111111-2222-4333-8444-555555555555");
+    let made = json!({ "provider": "agent" });
+    let path = format!("/v1/chats/{chat}");
+    for (path, body) in [
+        ("/v1/workspaces/one", made),
+        (&path, json!({ "workspace": "one" })),
+    ] {
+        let (status, answer) = ask(server, TOKEN, Method::PUT, path, Some(body)).await;
+        assert!([200, 204].contains(&status), "{path}: {answer}");
+    }
+    let start = async || {
+        let request = server.request(Method::POST, "/api/v0/processes/start");
+        let request = request.header("Coder-Chat-Id", chat);
+        let request = request.header("Coder-Tool-Call-Id", "call");
+        let body = json!({ "command": "echo x >> ran" });
+        let answer = request.json(&body).send().await.unwrap();
+        (
+            answer.status().as_u16(),
+            answer.json::<Value>().await.unwrap(),
+        )
+    };
+    behind.proxy.refuse().await;
+    let (status, refused) = start().await;
+    assert_eq!(status, 503, "{refused}");
+    behind.proxy.accept().await;
+    let begun = std::time::Instant::now();
+    let (status, started) = loop {
+        match start().await {
+            // The host tries again after a while.
+            (503, refused) => assert!(begun.elapsed() < PATIENCE, "{refused}"),
+            started => break started,
+        }
+    };
+    assert_eq!(status, 200, "{started}");
+    assert_eq!(start().await, (200, started));
+    let ran = crate::harness::file(&behind.root.path().join("ran")).await;
+    assert_eq!(ran, "x\n");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

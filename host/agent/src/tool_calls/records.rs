@@ -24,6 +24,12 @@ const AGE: Duration = Duration::from_secs(60 * 60);
 /// The longest answer that is kept, in bytes.
 const MAX_ANSWER: usize = 4 << 20;
 
+/// The answers to requests that did nothing.
+const UNDONE: [StatusCode; 2] = [
+    StatusCode::TOO_MANY_REQUESTS,
+    StatusCode::SERVICE_UNAVAILABLE,
+];
+
 /// The bytes of a record besides its texts.
 const OVERHEAD: usize = 256;
 
@@ -143,7 +149,8 @@ impl Records {
         Ok(begun)
     }
 
-    /// Keeps the answer of a first request. A refusal for lack of capacity is not kept: the request may be retried.
+    /// Keeps the answer of a first request. A refusal for lack of capacity, or because the workspace cannot be reached, is not kept:
+    /// nothing was done, and the request may be repeated.
     pub(super) fn finish(&mut self, key: &Key, answer: &Answer) {
         let Some(mut record) = self.take(key) else {
             return;
@@ -151,11 +158,12 @@ impl Records {
         let State::Running(request, _) = record.state else {
             return self.put(key, record);
         };
-        record.state = match answer.status {
-            StatusCode::TOO_MANY_REQUESTS if record.cancelled => State::Tombstone,
-            StatusCode::TOO_MANY_REQUESTS => return,
-            _ if answer.body.len() > MAX_ANSWER => State::Dropped(request),
-            _ => State::Answered(request, answer.clone()),
+        let is_undone = UNDONE.contains(&answer.status);
+        record.state = match (is_undone, record.cancelled) {
+            (true, true) => State::Tombstone,
+            (true, false) => return,
+            (false, _) if answer.body.len() > MAX_ANSWER => State::Dropped(request),
+            (false, _) => State::Answered(request, answer.clone()),
         };
         let token = Arc::clone(&record.token);
         self.put(key, record);

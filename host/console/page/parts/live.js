@@ -7,7 +7,7 @@ import { Stream } from "../core/stream.js";
  * @typedef {{chat: string, id: string, tool: string, state: string, running_ms: number, token?: string, workspace?: string}} NowCall
  * @typedef {{chat?: string, id: string, call?: string, command: string, started_at_unix_ms: number, status: string, workspace?: string,
  *   background?: boolean, usage?: {cpu_ms?: number, memory_bytes?: number, processes?: number}, last_line?: string}} NowProcess
- * @typedef {{at_unix_ms: number, calls: NowCall[], processes: NowProcess[]}} Snapshot
+ * @typedef {{at_unix_ms: number, calls: NowCall[], processes: NowProcess[], unanswered?: string[]}} Snapshot
  */
 
 /** Returns the share of a CPU that each process used since the snapshot before. @param {Snapshot | undefined} before @param {Snapshot} now */

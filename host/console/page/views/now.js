@@ -94,6 +94,7 @@ export function Now({ session }) {
         <th scope="col"><span class="sr">Actions</span></th></tr></thead>
       ${chats.map((one) => html`<${ChatRows} key=${one.chat} ...${one} at=${snapshot?.at_unix_ms} offset=${offset} share=${share} mayEnd=${mayEnd} />`)}
     </table></div>`}
+    ${snapshot?.unanswered && html`<p class="hint more">The agents of ${snapshot.unanswered.join(", ")} do not answer; their processes are missing here.</p>`}
     ${left ? html`<p class="hint more">${left.toLocaleString()} more run; this list has the first ${MOST} calls and processes.</p>` : null}`;
 }
 

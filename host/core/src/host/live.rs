@@ -82,20 +82,21 @@ impl Host {
         calls.into_iter().map(with_place).collect()
     }
 
-    /// Returns the processes that live, in the order of lists, with what they use and last wrote: 4,096 at most. Agents that do not
-    /// answer are passed over.
+    /// Returns the processes that live, in the order of lists, with what they use and last wrote: 4,096 at most; and the workspaces whose
+    /// agents do not answer, so that their processes are missing.
     ///
     /// # Errors
     ///
     /// If the default workspace cannot be reached.
-    pub async fn processes_now(&self) -> Result<Vec<ProcessNow>, Error> {
+    pub async fn processes_now(&self) -> Result<(Vec<ProcessNow>, Vec<String>), Error> {
         let query = AllQuery {
             running_only: true,
             max: MAX_OBSERVED,
             ..AllQuery::default()
         };
-        let (listed, _) = self.inner.workspace.list_all(query).await?;
-        Ok(self.with_observations(listed).await)
+        let listed = self.inner.workspace.list_all(query).await?;
+        let processes = self.with_observations(listed.processes).await;
+        Ok((processes, listed.unanswered))
     }
 
     /// Adds to processes what they use and last wrote. Where that is not known, as with an agent of an earlier version, it is missing.

@@ -34,8 +34,8 @@ use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
-    AllQuery, Containment, Environment, Error, Info, ListPlace, NO_SPAWNER, Owned, SaveLimits,
-    Signal, Spawner, State, Subscriber, Totals, contain, ending,
+    AllQuery, Containment, Environment, Error, Info, ListPlace, Listed, NO_SPAWNER, Owned,
+    SaveLimits, Signal, Spawner, State, Subscriber, Totals, contain, ending,
 };
 use adoption::{Rest, Shared};
 use chats::Chats;
@@ -219,9 +219,9 @@ impl Registry {
         infos(&processes.unwrap_or_default(), running_only, max)
     }
 
-    /// Returns a page of the processes of all chats and of none, in the order of [`Registry::list`], and how many there are on all
-    /// pages. It counts as a use of the processes of no chat only.
-    pub fn list_all(&self, query: &AllQuery) -> (Vec<Owned>, usize) {
+    /// Returns a page of the processes of all chats and of none, in the order of [`Registry::list`]. It counts as a use of the processes of
+    /// no chat only.
+    pub fn list_all(&self, query: &AllQuery) -> Listed {
         let processes: Vec<_> = {
             let mut chats = self.chats();
             // A caller that names no chat sees all processes, and owns those of no chat.
@@ -251,7 +251,11 @@ impl Registry {
             owner: process.record.chat.clone(),
             info: process.info(),
         });
-        (page.collect(), total)
+        Listed {
+            processes: page.collect(),
+            total,
+            unanswered: Vec::new(),
+        }
     }
 
     /// Returns how many processes run or linger, of all chats and of none. It counts as a use of no chat.

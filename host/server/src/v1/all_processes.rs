@@ -7,13 +7,14 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::now::reached;
 use super::pages;
 use super::processes::{self, problem};
 use toolhost_core::{Host, ProcessNow};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_http::process_values::Process;
-use toolhost_workspace::process::{AllQuery, ListPlace};
+use toolhost_workspace::process::{AllQuery, ListPlace, Listed};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(list))
@@ -49,13 +50,16 @@ struct ProcessPage {
     /// The `after` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
+    /// The workspaces whose agents do not answer now. Their processes are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unanswered: Vec<String>,
 }
 
 /// Lists the processes of all chats
 ///
 /// In pages. A process that ends meanwhile may be on two pages; none is missed that there was when the first page was read. A
 /// process that was started over the agent API without a chat has no `chat`; a token with a prefix of chats does not see it. The processes
-/// of an agent that does not answer within three seconds are missing: the list of a chat there is a 503 then.
+/// of an agent that does not answer within three seconds are missing, and `unanswered` has its workspace.
 #[utoipa::path(
     get, path = "/v1/processes", operation_id = "listAllProcesses", tag = "processes",
     params(Parameters),
@@ -77,7 +81,11 @@ async fn list(
         // One more than asked for tells whether something is left.
         max: limit + 1,
     };
-    let (mut listed, _) = host
+    let Listed {
+        processes: mut listed,
+        unanswered,
+        ..
+    } = host
         .seen_by(principal.actor(), host.workspace())
         .list_all(query)
         .await
@@ -89,6 +97,7 @@ async fn list(
     let listed = host.with_observations(listed).await;
     Ok(Json(ProcessPage {
         next,
+        unanswered: reached(&principal, &unanswered),
         processes: listed.into_iter().map(described).collect(),
     }))
 }

@@ -19,6 +19,9 @@ pub(in crate::cli) struct Snapshot {
     pub(in crate::cli) at_unix_ms: u64,
     pub(in crate::cli) calls: Vec<RunningCall>,
     pub(in crate::cli) processes: Vec<Process>,
+    /// The workspaces whose agents do not answer.
+    #[serde(default)]
+    pub(in crate::cli) unanswered: Vec<String>,
 }
 
 /// A call that runs, or waits for a place.

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Refusal, Server};
+use toolhost_service::stderr;
 use toolhost_state::id::ChatId;
 
 /// The media type of raw output.
@@ -76,6 +77,8 @@ struct Page {
     processes: Vec<Value>,
     #[serde(default)]
     next: Option<String>,
+    #[serde(default)]
+    unanswered: Vec<String>,
 }
 
 impl Process {
@@ -161,6 +164,12 @@ impl Server {
             }
             after = page.next;
             if after.is_none() {
+                if !page.unanswered.is_empty() {
+                    let names = page.unanswered.join(", ");
+                    stderr::line(format!(
+                        "toolhost: the agents of {names} do not answer: their processes are missing"
+                    ));
+                }
                 return Ok(all);
             }
         }

@@ -220,8 +220,12 @@ impl View {
             0 => String::new(),
             bytes => format!(", memory: {}", size(bytes)),
         };
+        let missing = match &*self.snapshot.unanswered {
+            [] => String::new(),
+            names => format!(", no answer from {}", names.join(", ")),
+        };
         format!(
-            "toolhost top   calls: {}, processes: {}{memory}",
+            "toolhost top   calls: {}, processes: {}{memory}{missing}",
             self.snapshot.calls.len(),
             processes.len()
         )

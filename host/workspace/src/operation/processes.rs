@@ -8,8 +8,8 @@ use toolhost_state::id::ChatId;
 
 use super::{LONGEST_REPLY, Repeat, SHORT_REPLY, operation, with_bytes};
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, MAX_COMMAND, MAX_LINE, MAX_OBSERVED, Observation, Owned,
-    ProcessName, Signal, Snapshot, Started, State, WaitOptions, Waited, Wake,
+    AllQuery, Chunk, Command, Error, Info, Listed, MAX_COMMAND, MAX_LINE, MAX_OBSERVED,
+    Observation, ProcessName, Signal, Snapshot, Started, State, WaitOptions, Waited, Wake,
 };
 use crate::{Owner, Status, Workspace};
 
@@ -256,7 +256,7 @@ operation! {
     ListAll = "list-all", |_| Repeat::Harmless, {
         /// Which processes.
         query: AllQuery,
-    } -> Result<(Vec<Owned>, usize), Error>,
+    } -> Result<Listed, Error>,
     max_reply = |_this| LONGEST_REPLY,
     |this, workspace| workspace.list_all(this.query).await
 }

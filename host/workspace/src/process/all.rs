@@ -34,6 +34,19 @@ pub struct Owned {
     pub info: Info,
 }
 
+/// A page of the processes of all owners.
+#[derive(
+    Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct Listed {
+    /// Those that run first, then those of which only a part still runs, then those that ended, each newest first.
+    pub processes: Vec<Owned>,
+    /// How many there are on all pages.
+    pub total: usize,
+    /// The workspaces whose agents do not answer now. Their processes are missing.
+    pub unanswered: Vec<String>,
+}
+
 /// The place of a process in a list. A process only moves towards the end, so that a reader of pages misses none; if it ends
 /// meanwhile, the reader may find it twice.
 #[derive(

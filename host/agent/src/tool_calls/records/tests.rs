@@ -72,25 +72,27 @@ async fn an_hour_is_remembered() {
 }
 
 #[test]
-fn a_refusal_for_lack_of_a_place_is_no_answer() {
-    let mut records = Records::default();
-    let (a, cancelled) = (key(None, "a"), key(None, "c"));
-    let refusal = Answer::json(StatusCode::TOO_MANY_REQUESTS, "full");
-    for key in [&a, &cancelled] {
-        let first = records.begin(key, &token("t"), request("a"));
-        assert!(matches!(first, Ok(Begun::New(..))));
+fn a_refusal_of_a_request_that_did_nothing_is_no_answer() {
+    for status in UNDONE {
+        let mut records = Records::default();
+        let (a, cancelled) = (key(None, "a"), key(None, "c"));
+        let refusal = Answer::json(status, "full");
+        for key in [&a, &cancelled] {
+            let first = records.begin(key, &token("t"), request("a"));
+            assert!(matches!(first, Ok(Begun::New(..))));
+        }
+        assert!(matches!(
+            records.cancel(&cancelled, &token("t")),
+            Ok(Cancelled::Running(_))
+        ));
+        for key in [&a, &cancelled] {
+            records.finish(key, &refusal);
+        }
+        // Also under another request: the first did nothing.
+        let again = records.begin(&a, &token("t"), request("b"));
+        assert!(matches!(again, Ok(Begun::New(..))));
+        assert_eq!(records.repeat(&cancelled), Some((409, 0)));
     }
-    assert!(matches!(
-        records.cancel(&cancelled, &token("t")),
-        Ok(Cancelled::Running(_))
-    ));
-    for key in [&a, &cancelled] {
-        records.finish(key, &refusal);
-    }
-    // Also under another request: the first did nothing.
-    let again = records.begin(&a, &token("t"), request("b"));
-    assert!(matches!(again, Ok(Begun::New(..))));
-    assert_eq!(records.repeat(&cancelled), Some((409, 0)));
 }
 
 #[test]

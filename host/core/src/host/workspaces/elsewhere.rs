@@ -66,10 +66,11 @@ impl Workspaces {
                 return entry.has_problem().then_some((name, None));
             };
             let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
-            let Ok(Ok((all, _))) = listing else {
+            let Ok(Ok(listed)) = listing else {
                 return Some((name, None));
             };
-            let own = all
+            let own = listed
+                .processes
                 .iter()
                 .filter(|one| self.is_of(one.owner.as_ref(), &name));
             Some(own.count())

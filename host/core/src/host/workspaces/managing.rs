@@ -331,7 +331,7 @@ impl Host {
             ..AllQuery::default()
         };
         let workspaces = &self.inner.workspaces;
-        let (all, _) = workspaces.default.list_all(query).await.ok()?;
+        let all = workspaces.default.list_all(query).await.ok()?.processes;
         let mut live = Live::new();
         for process in all {
             let chat = process.owner.as_ref();

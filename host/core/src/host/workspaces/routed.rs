@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, ListPlace, Observation, Owned, ProcessName, Signal,
-    Snapshot, Started, State, Subscriber, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, ListPlace, Listed, Observation, Owned, ProcessName,
+    Signal, Snapshot, Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -47,17 +47,31 @@ impl Routed {
             .map_err(|error| unavailable(&error))
     }
 
-    /// Returns the chat of a process that an agent runs. Agents that do not answer are passed over.
+    /// Returns the chat of a process that an agent runs.
     async fn find_elsewhere(&self, id: &str) -> Result<Option<ChatId>, Error> {
         let agents = self.0.open_elsewhere();
         let asked = agents.iter().map(async |(name, workspace)| {
-            let found = timeout(ONE_OF_MANY, workspace.find(id)).await.ok()?.ok()?;
-            found.filter(|chat| self.0.of_chat(chat) == *name)
+            let found = timeout(ONE_OF_MANY, workspace.find(id)).await;
+            match found.unwrap_or_else(|_| Err(Error::Unavailable("it does not answer".into()))) {
+                Ok(found) => Ok(found.filter(|chat| self.0.of_chat(chat) == *name)),
+                Err(Error::NotFound(_)) => Ok(None),
+                Err(error) => Err(format!(
+                    "the process may be in the workspace \"{name}\", which cannot be asked now: {error}"
+                )),
+            }
         });
-        let found = join_all(asked).await.into_iter().flatten().next();
-        found
-            .map(Some)
-            .ok_or_else(|| Error::NotFound(id.to_owned()))
+        let mut unasked = None;
+        for answer in join_all(asked).await {
+            match answer {
+                Ok(Some(chat)) => return Ok(Some(chat)),
+                Ok(None) => {}
+                Err(reason) => unasked = Some(reason),
+            }
+        }
+        Err(match unasked {
+            Some(reason) => Error::Unavailable(reason),
+            None => Error::NotFound(id.to_owned()),
+        })
     }
 }
 
@@ -196,29 +210,45 @@ impl Workspace for Routed {
         })
     }
 
-    /// Agents that do not answer are passed over: the list of workspaces says which.
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<(Vec<Owned>, usize), Error>> {
+    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
         Box::pin(async move {
             let max = query.max;
-            let (mut all, mut total) = self.0.default.list_all(query.clone()).await?;
-            let agents = self.0.open_elsewhere();
-            let asked = agents.iter().map(async |(name, workspace)| {
+            let mut all = self.0.default.list_all(query.clone()).await?;
+            let entries = self.0.elsewhere();
+            let asked = entries.iter().map(async |entry| {
+                let Some(workspace) = entry.open() else {
+                    // Nothing of it was used since the host started, or its agent did not answer then.
+                    return match entry.has_problem() {
+                        true => Err(&entry.name),
+                        false => Ok(Listed::default()),
+                    };
+                };
                 let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
-                let (mut found, count) = listing.ok()?.ok()?;
-                let before = found.len();
-                found.retain(|one| self.0.is_of(one.owner.as_ref(), name));
-                let count = count.saturating_sub(before - found.len());
-                Some((found, count))
+                let Ok(Ok(mut listed)) = listing else {
+                    return Err(&entry.name);
+                };
+                let before = listed.processes.len();
+                let is_own = |one: &Owned| self.0.is_of(one.owner.as_ref(), &entry.name);
+                listed.processes.retain(is_own);
+                let foreign = before - listed.processes.len();
+                listed.total = listed.total.saturating_sub(foreign);
+                Ok(listed)
             });
-            for (found, count) in join_all(asked).await.into_iter().flatten() {
-                all.extend(found);
-                total += count;
+            for answer in join_all(asked).await {
+                match answer {
+                    Ok(listed) => {
+                        all.processes.extend(listed.processes);
+                        all.total += listed.total;
+                    }
+                    Err(name) => all.unanswered.push(name.as_str().to_owned()),
+                }
             }
-            if !agents.is_empty() {
-                all.sort_by_cached_key(|one| ListPlace::of(&one.info));
-                all.truncate(max);
+            if !entries.is_empty() {
+                all.processes
+                    .sort_by_cached_key(|one| ListPlace::of(&one.info));
+                all.processes.truncate(max);
             }
-            Ok((all, total))
+            Ok(all)
         })
     }
 

@@ -22,6 +22,8 @@ pub(super) struct Look {
     at: Moment,
     calls: Vec<CallNow>,
     processes: Vec<ProcessNow>,
+    /// The workspaces whose agents do not answer.
+    unanswered: Vec<String>,
     /// The events of this look, for each set of bounds that has a reader.
     frames: Mutex<HashMap<String, Arc<OnceCell<Frame>>>>,
 }
@@ -42,12 +44,21 @@ pub(super) struct Frame {
     pub(super) bytes: Bytes,
 }
 
+/// Returns those of these workspaces that a principal reaches.
+pub(crate) fn reached(principal: &Principal, workspaces: &[String]) -> Vec<String> {
+    let reaches = |name: &&String| {
+        let name = name.parse();
+        name.is_ok_and(|name| principal.actor().may_reach(&name))
+    };
+    workspaces.iter().filter(reaches).cloned().collect()
+}
+
 impl Look {
     /// Looks at a host. Without its workspace, it has no processes.
     pub(super) async fn at(host: &Host) -> Self {
-        let processes = host.processes_now().await.unwrap_or_else(|error| {
+        let (processes, unanswered) = host.processes_now().await.unwrap_or_else(|error| {
             tracing::debug!(%error, "the processes cannot be listed");
-            Vec::new()
+            Default::default()
         });
         Self {
             at: Moment {
@@ -56,6 +67,7 @@ impl Look {
             },
             calls: host.calls_now(),
             processes,
+            unanswered,
             frames: Mutex::default(),
         }
     }
@@ -71,7 +83,8 @@ impl Look {
             });
             each.collect::<Vec<_>>()
         };
-        self.calls == other.calls && shown(self) == shown(other)
+        (&self.calls, &self.unanswered) == (&other.calls, &other.unanswered)
+            && shown(self) == shown(other)
     }
 
     /// Returns the event for a reader. All readers with the same bounds get the same bytes.
@@ -124,6 +137,7 @@ impl Look {
                 .iter()
                 .map(|one| wire::Process::new(one))
                 .collect(),
+            unanswered: reached(principal, &self.unanswered),
         };
         let text = |data: &wire::Now| serde_json::to_string(data).unwrap_or_default();
         Frame {

@@ -20,6 +20,9 @@ pub(crate) struct Now {
     pub(super) calls: Vec<Call>,
     /// The processes that run or linger, in the order of lists.
     pub(super) processes: Vec<Process>,
+    /// The workspaces whose agents do not answer now. Their processes are missing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) unanswered: Vec<String>,
 }
 
 /// A call that runs.
