@@ -38,6 +38,11 @@ async fn a_caller_that_waits_elsewhere_hears_that_the_host_was_lost() {
             (200, &json!("unknown")),
             "{repeated}"
         );
+        // The host that was lost still runs it, and knows better than to say so.
+        let path = "/v1/chats/a/calls/1";
+        let found = one.server.request(Method::GET, path).send().await;
+        let found: Value = found.unwrap().json().await.unwrap();
+        assert_eq!(found, repeated);
         std::fs::write(cluster.root.path().join("go"), "").unwrap();
         repeated
     };

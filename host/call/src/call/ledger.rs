@@ -161,13 +161,20 @@ impl Ledger {
     /// [`Refused::Unreadable`] if the store cannot say.
     pub async fn status(&self, chat: &ChatId, id: &CallId) -> Result<Option<CallStatus>, Refused> {
         let key = (chat.clone(), id.clone());
+        let running = |running: &Running| running.status();
         // A call that ends meanwhile is in the store before it leaves the memory.
-        if let Some(running) = self.shared.calls.lock().running.get(&key) {
-            return Ok(Some(running.status()));
+        let live = self.shared.calls.lock().running.get(&key).map(running);
+        let keeper = &self.shared.keeper;
+        if live.is_some() && !keeper.store.is_shared() {
+            return Ok(live);
         }
-        let past = self.shared.keeper.past(&key).await;
+        let past = keeper.past(&key).await;
         let past = past.map_err(|error| unreadable(&error))?;
-        Ok(past.map(|past| past.status(id)))
+        Ok(match past {
+            // Another host took it over while this one was cut off from the store.
+            Some(past @ Past::Ended { .. }) => Some(past.status(id)),
+            past => live.or_else(|| past.map(|past| past.status(id))),
+        })
     }
 
     /// Cancels a call, waits until it has ended, and returns how. A call that has not arrived yet will not run when it arrives. The
