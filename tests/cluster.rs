@@ -2,8 +2,10 @@
 
 mod agents;
 mod answers;
+mod balancer;
 mod chaos;
 mod events;
+mod field;
 mod forwarding;
 mod homes;
 mod lost;

@@ -12,6 +12,9 @@ pub(crate) mod connecting;
 pub(crate) mod elsewhere;
 #[path = "harness/mounted.rs"]
 mod mounted;
+#[path = "harness/network.rs"]
+#[allow(dead_code, reason = "benchmarks need none")]
+pub(crate) mod network;
 #[path = "harness/postgres.rs"]
 #[allow(dead_code, reason = "benchmarks need none")]
 pub(crate) mod postgres;

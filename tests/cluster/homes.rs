@@ -103,6 +103,20 @@ async fn a_host_that_forwards_frees_the_chat_of_one_that_is_gone() {
     let freed = end(other.request(Method::DELETE, "/v1/chats/c")).await;
     assert_eq!(freed["freed_from"], "one");
     other.called("c", "2", here("true")).await;
+    let audited = async || {
+        let (_, audited) = other.get("/v1/audit?event=chat_freed").await;
+        audited["lines"].as_array().unwrap().first().cloned()
+    };
+    let line = loop {
+        if let Some(line) = audited().await {
+            break line;
+        }
+    };
+    assert_eq!(
+        (&line["chat"], &line["host"]),
+        (&json!("c"), &json!("one")),
+        "{line}"
+    );
 }
 
 /// Ends a chat, and returns the answer.

@@ -1,5 +1,7 @@
 //! Clients that switch hosts.
 
+use std::time::Duration;
+
 use super::*;
 
 /// The table of the ledger, with the requests of each test at three hosts in turns.
@@ -102,7 +104,8 @@ async fn a_workspace_that_another_host_has_just_made_is_there() {
     // Without a notification, as if it were still under way.
     const MADE: &str = "INSERT INTO toolhost.workspaces \
          SELECT 'copy', spec, principal, created, used, removed FROM toolhost.workspaces WHERE name = 'agent'";
-    let cluster = Cluster::new().await;
+    let mut cluster = Cluster::new().await;
+    cluster.agents.timing.patience = Duration::from_millis(100);
     let one = cluster.node("one").await;
     let (status, ran) = one.server.put("a", "1", at_agent("true")).await;
     assert_eq!(status, 200, "{ran}");

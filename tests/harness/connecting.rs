@@ -9,18 +9,23 @@ use super::{TOKEN, program};
 
 /// Starts an agent that connects to the server at this address, with further arguments.
 pub(crate) fn run(url: &str, name: &str, root: &Path, state: &Path, arguments: &[&str]) -> Child {
+    let mut agent = command(root, state);
     let address = url.replace("http://", "ws://") + "/agents";
-    let agent = Command::new(program())
-        .args(["agent", "--connect", &address, "--name", name])
-        .args(["--sandbox-no-namespaces", "--log", "error"])
-        .args(arguments)
+    agent.args(["--connect", &address, "--name", name]);
+    agent.args(arguments).spawn().unwrap()
+}
+
+/// The program as an agent, which lacks where it listens or connects.
+pub(crate) fn command(root: &Path, state: &Path) -> Command {
+    let mut agent = Command::new(program());
+    agent
+        .args(["agent", "--sandbox-no-namespaces", "--log", "error"])
         .arg("--workspace")
         .arg(root)
         .env("TOOLHOST_TOKEN", TOKEN)
         .env("XDG_STATE_HOME", state)
-        .stdin(Stdio::null())
-        .spawn();
-    agent.unwrap()
+        .stdin(Stdio::null());
+    agent
 }
 
 /// The agent `build`.

@@ -3,6 +3,7 @@
 #[path = "until_exit.rs"]
 pub(crate) mod until_exit;
 
+use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -42,12 +43,11 @@ impl Server {
         server
     }
 
-    /// Starts a server that takes connections from this machine at a free port, with TLS and the password of the role. `files` are its
-    /// certificate and its key.
+    /// Starts a server that takes connections at a free port, with TLS and the password of the role. `files` are its certificate and its
+    /// key.
     pub(crate) fn with_tls(files: &[PathBuf; 2], password: &str) -> Self {
-        let mut server = Self::new(&[
+        let server = Self::new(&[
             "fsync=off",
-            "listen_addresses=127.0.0.1",
             "ssl=on",
             "ssl_cert_file=cert.pem",
             "ssl_key_file=key.pem",
@@ -59,10 +59,26 @@ impl Server {
                 std::os::unix::fs::chown(copy, Some(NOBODY), Some(NOBODY)).unwrap();
             }
         }
+        server.listening(Ipv4Addr::LOCALHOST, password)
+    }
+
+    /// Starts a server that takes connections at a free port of an address of this machine, with the password of the role.
+    pub(crate) fn at(address: Ipv4Addr, password: &str) -> Self {
+        Self::new(&["fsync=off"]).listening(address, password)
+    }
+
+    fn listening(mut self, address: Ipv4Addr, password: &str) -> Self {
+        let server = &mut self;
+        server.settings.push(format!("listen_addresses={address}"));
+        let rule = "host all all 0.0.0.0/0 scram-sha-256\n";
+        let rules = std::fs::OpenOptions::new()
+            .append(true)
+            .open(server.data().join("pg_hba.conf"));
+        std::io::Write::write_all(&mut rules.unwrap(), rule.as_bytes()).unwrap();
         // This socket has the port until the server has it: both may share it as long as one does not listen.
         let holder = tokio::net::TcpSocket::new_v4().unwrap();
         holder.set_reuseaddr(true).unwrap();
-        holder.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        holder.bind((address, 0).into()).unwrap();
         server.port = holder.local_addr().unwrap().port();
         server.run();
         let set = format!("ALTER ROLE toolhost PASSWORD '{password}'");
@@ -70,7 +86,7 @@ impl Server {
         let psql = psql.arg("-h").arg(server.directory.path());
         let set = psql.args(["-U", "toolhost", "-d", "postgres", "-c", &set]);
         assert!(set.output().unwrap().status.success());
-        server
+        self
     }
 
     /// Makes the files of a server.

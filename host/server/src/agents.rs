@@ -61,7 +61,10 @@ pub(super) fn passing(host: &Host, edge: &Edge) -> Router {
         let other = Principal::new("another host", [], None, None);
         Some(Tokens::new([(token, other)]))
     };
-    let routes = Router::new().route(&format!("{AGENTS}/{{*path}}"), any(pass));
+    let operations = format!("{AGENTS}/api/v0/workspace");
+    let routes = Router::new()
+        .route(&operations, any(pass))
+        .route(&format!("{operations}/{{*path}}"), any(pass));
     edge.admit_by(routes.with_state(host.clone()), tokens)
 }
 

@@ -7,7 +7,7 @@ mod machine;
 
 use proc_macro::TokenStream;
 
-/// Ignores a test where one of its needs is not met: `root`, `mount`, `cgroup`, `acl`, `bash`, `namespaces`, `postgres`, `quota = "ext4"`,
+/// Ignores a test where one of its needs is not met: `root`, `mount`, `networks`, `cgroup`, `acl`, `bash`, `namespaces`, `postgres`, `quota = "ext4"`,
 /// `program = "git"`, `client = "python"`, `language = "quickjs"` or `toolchain = "go"`, with commas in between. It comes before `#[test]`.
 #[proc_macro_attribute]
 pub fn needs(needs: TokenStream, test: TokenStream) -> TokenStream {
@@ -40,6 +40,10 @@ fn unmet_one(need: &str) -> Result<Option<String>, String> {
         ("mount", "") => (
             machine::can_mount(),
             "to mount file systems as root".to_owned(),
+        ),
+        ("networks", "") => (
+            machine::can_make_networks(),
+            "to make network namespaces as root, with iproute2".to_owned(),
         ),
         ("cgroup", "") => (
             machine::has_cgroup(),

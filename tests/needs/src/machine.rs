@@ -42,6 +42,22 @@ pub(crate) fn has_quotas(kind: &str) -> bool {
     tried.is_ok_and(|status| status.success())
 }
 
+/// Returns whether this process can make network namespaces, and connect them.
+#[expect(clippy::disallowed_methods, reason = "only a try can tell")]
+pub(crate) fn can_make_networks() -> bool {
+    const TRY: &str = "ip netns add $0 && ip link add $0b type bridge && ip link add $0v type veth peer name eth0 netns $0; \
+         made=$?; ip link del $0b; ip netns del $0; exit $made";
+    if !can_mount() {
+        return false;
+    }
+    let name = format!("t{}", std::process::id());
+    let tried = std::process::Command::new("sh")
+        .args(["-c", TRY, &name])
+        .stderr(std::process::Stdio::null())
+        .status();
+    tried.is_ok_and(|status| status.success())
+}
+
 /// Returns whether this user can make all namespaces that the sandbox of commands has, with a `/proc` of their own.
 #[expect(
     clippy::disallowed_methods,
