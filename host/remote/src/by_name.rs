@@ -11,7 +11,7 @@ use toolhost_state::workspace_name::WorkspaceName;
 use crate::dialled::Dialled;
 use crate::roots::Roots;
 use crate::route::Route;
-use crate::through::{Passage, Passages, Through};
+use crate::through::{Passage, Through};
 use crate::transport::{SendError, Transport};
 
 /// How long one attempt waits for an agent that is not connected. It is tried again after that.
@@ -29,8 +29,8 @@ pub(crate) struct ByName {
 
 impl ByName {
     /// Returns the way through the host that the agent is connected to, if it is another one.
-    async fn elsewhere(&self, passages: &dyn Passages) -> Option<Arc<dyn Transport>> {
-        let passage = passages.find(&self.name).await?;
+    async fn elsewhere(&self) -> Option<Arc<dyn Transport>> {
+        let passage = self.dialled.passages()?.find(&self.name).await?;
         let mut known = self.through.lock();
         if let Some((last, through)) = &*known
             && *last == passage
@@ -60,14 +60,6 @@ impl Route for ByName {
                 let is_other = failed.is_none_or(|failed| !Arc::ptr_eq(failed, &found));
                 is_other.then_some(found)
             };
-            if let Some(found) = good() {
-                return Ok(found);
-            }
-            if let Some(passages) = self.dialled.passages()
-                && let Some(found) = self.elsewhere(&**passages).await
-            {
-                return Ok(found);
-            }
             let arriving = async {
                 loop {
                     if let Some(found) = good() {
@@ -78,7 +70,15 @@ impl Route for ByName {
                     }
                 }
             };
-            if let Ok(found) = timeout(CONNECTS_WITHIN, arriving).await {
+            // The store may be slow, while the agent comes back here.
+            let found = timeout(CONNECTS_WITHIN, async {
+                tokio::select! {
+                    biased;
+                    found = arriving => found,
+                    Some(found) = self.elsewhere(), if self.dialled.reaches_elsewhere() => found,
+                }
+            });
+            if let Ok(found) = found.await {
                 return Ok(found);
             }
             // The same connection may have become good again.

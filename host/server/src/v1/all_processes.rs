@@ -7,7 +7,6 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-use super::now::reached;
 use super::pages;
 use super::processes::{self, problem};
 use toolhost_core::{Host, ProcessNow};
@@ -114,4 +113,13 @@ pub(crate) fn described(one: ProcessNow) -> Process {
         .of_chat(process.owner.as_ref())
         .in_workspace(&workspace)
         .observed(usage, last_line)
+}
+
+/// Returns those of these workspaces that a principal reaches.
+pub(crate) fn reached(principal: &Principal, workspaces: &[String]) -> Vec<String> {
+    let reaches = |name: &&String| {
+        let name = name.parse();
+        name.is_ok_and(|name| principal.actor().may_reach(&name))
+    };
+    workspaces.iter().filter(reaches).cloned().collect()
 }

@@ -15,7 +15,7 @@ use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
 use look::Look;
-pub(crate) use look::{reached, wire};
+pub(crate) use look::wire;
 use toolhost_core::Host;
 use toolhost_http::access::Principal;
 use toolhost_http::event_stream::Frames;

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
 
+use crate::v1::all_processes::reached;
 use crate::visibility::Visibility as _;
 use toolhost_core::{CallNow, Host, ProcessNow};
 use toolhost_http::access::Principal;
@@ -42,15 +43,6 @@ pub(super) struct Frame {
     pub(super) content: blake3::Hash,
     /// The text of the event.
     pub(super) bytes: Bytes,
-}
-
-/// Returns those of these workspaces that a principal reaches.
-pub(crate) fn reached(principal: &Principal, workspaces: &[String]) -> Vec<String> {
-    let reaches = |name: &&String| {
-        let name = name.parse();
-        name.is_ok_and(|name| principal.actor().may_reach(&name))
-    };
-    workspaces.iter().filter(reaches).cloned().collect()
 }
 
 impl Look {
