@@ -93,7 +93,7 @@ kinds! {
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
         "plugin weather cannot be loaded: the component is no component";
     NO_PROVIDER = 422, "no_provider", "The server has no such workspaces",
-        "this server has no workspaces of the provider \"directory\": its operator names a directory for them as `root` in [workspaces]";
+        "this server has no workspaces of the provider \"directory\": its operator names a directory for them as `root` in [workspaces], or an agent of this name connects";
     OTHER_VERSION = 426, "other_version", "The versions of agent and server do not fit",
         "this host (Toolhost 0.2.0) has version 2 of the operations, and the agent has 1: update the older one";
     BUSY = 429, "busy", "There is no place for it now",
