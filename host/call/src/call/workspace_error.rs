@@ -144,6 +144,8 @@ fn at(address: Option<&str>) -> String {
 fn advice(provider: &str) -> &'static str {
     match provider {
         "agent" => "its operator names agents, or a lookup URL, in [workspaces]",
-        _ => "its operator names a directory for them as `root` in [workspaces], or an agent of this name connects",
+        _ => {
+            "its operator names a directory for them as `root` in [workspaces], or an agent of this name connects"
+        }
     }
 }
