@@ -29,6 +29,7 @@ mod workspaces;
 mod cancelling;
 mod chats;
 mod hosts;
+mod schema;
 #[path = "../../../../tests/harness/postgres.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod server;
