@@ -99,7 +99,7 @@ impl Dialled {
         let bearer = format!("Bearer {}", token.reveal());
         let mut authorization = HeaderValue::from_str(&bearer).map_err(|_| DialError::Token)?;
         authorization.set_sensitive(true);
-        // What runs for the connection ends with this function, and not with the last request.
+        // The tasks of the connection end with this function, and not with its last request.
         let runs = CancellationToken::new();
         let _ends = runs.clone().drop_guard();
         let shaking = http2::Builder::new(Until(runs))

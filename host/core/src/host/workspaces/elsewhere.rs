@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_workspace::process::{AllQuery, Subscriber};
+use toolhost_workspace::process::{AllQuery, Listed, Owned, Subscriber};
 use toolhost_workspace::{Owner, Workspace};
 
 use super::entry::Entry;
@@ -52,6 +52,31 @@ impl Workspaces {
             .collect()
     }
 
+    /// Lists the processes of the chats of each workspace of an agent; `None` where the agent does not answer.
+    pub(super) async fn list_elsewhere(
+        &self,
+        query: &AllQuery,
+    ) -> Vec<(WorkspaceName, Option<Listed>)> {
+        let asked = self.elsewhere().into_iter().map(async |entry| {
+            let name = entry.name.clone();
+            let Some(workspace) = entry.open() else {
+                // Nothing of it was used since the host started, or its agent did not answer then.
+                return (name, (!entry.has_problem()).then(Listed::default));
+            };
+            let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
+            let Ok(Ok(mut listed)) = listing else {
+                return (name, None);
+            };
+            let before = listed.processes.len();
+            let is_own = |one: &Owned| self.is_of(one.owner.as_ref(), &name);
+            listed.processes.retain(is_own);
+            let foreign = before - listed.processes.len();
+            listed.total = listed.total.saturating_sub(foreign);
+            (name, Some(listed))
+        });
+        join_all(asked).await
+    }
+
     /// Returns how many processes live in the workspaces of agents, where some do; `None` where the agent does not answer.
     pub(super) async fn live_elsewhere(&self) -> Vec<(WorkspaceName, Option<usize>)> {
         let query = AllQuery {
@@ -59,25 +84,9 @@ impl Workspaces {
             max: usize::MAX,
             ..AllQuery::default()
         };
-        let asked = self.elsewhere().into_iter().map(async |entry| {
-            let name = entry.name.clone();
-            let Some(workspace) = entry.open() else {
-                // Nothing of it was used since the host started, or its agent did not answer then.
-                return entry.has_problem().then_some((name, None));
-            };
-            let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
-            let Ok(Ok(listed)) = listing else {
-                return Some((name, None));
-            };
-            let own = listed
-                .processes
-                .iter()
-                .filter(|one| self.is_of(one.owner.as_ref(), &name));
-            Some(own.count())
-                .filter(|&count| count > 0)
-                .map(|count| (name, Some(count)))
-        });
-        join_all(asked).await.into_iter().flatten().collect()
+        let listed = self.list_elsewhere(&query).await.into_iter();
+        let counts = listed.map(|(name, listed)| (name, listed.map(|all| all.processes.len())));
+        counts.filter(|(_, count)| *count != Some(0)).collect()
     }
 
     /// Opens the workspaces of agents that have chats, so that the events and the lists of this host have their processes.

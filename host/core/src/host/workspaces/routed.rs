@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, ListPlace, Listed, Observation, Owned, ProcessName,
-    Signal, Snapshot, Started, State, Subscriber, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, ListPlace, Listed, Observation, ProcessName, Signal,
+    Snapshot, Started, State, Subscriber, WaitOptions, Waited,
 };
 use toolhost_workspace::{Owner, Status, Workspace};
 
@@ -214,40 +214,18 @@ impl Workspace for Routed {
         Box::pin(async move {
             let max = query.max;
             let mut all = self.0.default.list_all(query.clone()).await?;
-            let entries = self.0.elsewhere();
-            let asked = entries.iter().map(async |entry| {
-                let Some(workspace) = entry.open() else {
-                    // Nothing of it was used since the host started, or its agent did not answer then.
-                    return match entry.has_problem() {
-                        true => Err(&entry.name),
-                        false => Ok(Listed::default()),
-                    };
-                };
-                let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
-                let Ok(Ok(mut listed)) = listing else {
-                    return Err(&entry.name);
-                };
-                let before = listed.processes.len();
-                let is_own = |one: &Owned| self.0.is_of(one.owner.as_ref(), &entry.name);
-                listed.processes.retain(is_own);
-                let foreign = before - listed.processes.len();
-                listed.total = listed.total.saturating_sub(foreign);
-                Ok(listed)
-            });
-            for answer in join_all(asked).await {
-                match answer {
-                    Ok(listed) => {
+            for (name, listed) in self.0.list_elsewhere(&query).await {
+                match listed {
+                    Some(listed) => {
                         all.processes.extend(listed.processes);
                         all.total += listed.total;
                     }
-                    Err(name) => all.unanswered.push(name.as_str().to_owned()),
+                    None => all.unanswered.push(name.as_str().to_owned()),
                 }
             }
-            if !entries.is_empty() {
-                all.processes
-                    .sort_by_cached_key(|one| ListPlace::of(&one.info));
-                all.processes.truncate(max);
-            }
+            all.processes
+                .sort_by_cached_key(|one| ListPlace::of(&one.info));
+            all.processes.truncate(max);
             Ok(all)
         })
     }
