@@ -279,9 +279,7 @@ impl Agent {
             _space: space,
         }
     }
-}
 
-impl Agent {
     /// Kills an agent that connects, with all that it runs, and starts it again.
     pub(super) fn restart(&self) {
         let process = self.process.as_ref().unwrap();

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, error::Elapsed, timeout_at};
 
 use super::fault::Fault;
+use super::writer::failed;
 
 /// The most connections, and with them the most threads that wait for the disk. If it hangs, the others do other work.
 const MOST: usize = 4;
@@ -42,16 +43,14 @@ impl Readers {
         let until = Instant::now() + super::PATIENCE;
         let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
         let turn = turn.map_err(|Elapsed { .. }| Fault::Late)?;
-        let failed =
-            |why: &dyn std::fmt::Display| Fault::Io(std::io::Error::other(why.to_string()));
-        let turn = turn.map_err(|_| failed(&"the store is closed"))?;
+        let turn = turn.map_err(|_| failed("the store is closed"))?;
         let readers = Arc::clone(self);
         let mut reading = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             readers.read_here(work)
         });
         match timeout_at(until, &mut reading).await {
-            Ok(done) => done.map_err(|error| failed(&error))?,
+            Ok(done) => done.map_err(|error| Fault::Io(std::io::Error::other(error)))?,
             Err(Elapsed { .. }) => {
                 self.late.fetch_add(1, Ordering::Relaxed);
                 let late = Arc::clone(&self.late);

@@ -242,7 +242,7 @@ impl Task {
     }
 }
 
-fn failed(why: &'static str) -> Fault {
+pub(super) fn failed(why: &'static str) -> Fault {
     Fault::Io(io::Error::other(why))
 }
 
