@@ -16,8 +16,6 @@ mod frameworks;
 mod generated;
 /// The official clients of MCP.
 mod mcp;
-/// The page for the API.
-mod page;
 /// A proxy that loses replies.
 mod unreliable;
 

@@ -1,6 +1,7 @@
-//! The page in Chromium: `tests/clients/console` has what it does there, one file for each test.
+//! The pages in Chromium: `tests/clients/console` has what it does there, one file for each test.
 
 mod chats;
+mod docs;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
