@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{root, sources};
 
-/// Returns the folders of the sources of each crate of the host, but for the store: its staging has circles.
+/// Returns the folders of the sources of each crate of the host.
 fn folders() -> Vec<String> {
     let crates = root().join("host").read_dir().unwrap().flatten();
     let names = crates.map(|entry| format!("host/{}", entry.file_name().display()));
     let folders = names.chain(["host".to_owned()]);
-    let folders = folders.filter(|folder| folder != "host/store");
     let folders = folders.filter(|folder| root().join(folder).join("Cargo.toml").exists());
     folders.map(|folder| format!("{folder}/src/")).collect()
 }

@@ -3,6 +3,7 @@
 mod at_rest;
 mod calls;
 mod chats;
+mod checksum;
 mod clock;
 mod core;
 mod fault;
@@ -13,6 +14,7 @@ mod nested;
 mod open;
 mod operations;
 mod pages;
+mod present;
 mod process_row;
 mod readers;
 mod records;
@@ -164,7 +166,7 @@ impl Sqlite {
     ) -> Result<Self, StoreError> {
         let path = directory.path().join(FILE);
         let opening = || {
-            let source = open::is_there(directory, &path)?.then_some(path.as_path());
+            let source = present::is_there(directory, &path)?.then_some(path.as_path());
             let mut core = open::open_in_memory(source)?;
             core.refusal = source.map(|_| refusal);
             Ok(Self::on(core, recover::has_set_aside(directory)?))

@@ -10,7 +10,7 @@ use toolhost_state::state_dir::StateDir;
 
 use super::core::Metrics;
 use super::fault::Fault;
-use super::open::is_there;
+use super::present::is_there;
 use super::{BUSY, FILE, beside, calls, log_bytes, pages, schema, workspace_row};
 use crate::{Call, CallPage, CallQuery, CallState, StoreError, Workspaces};
 

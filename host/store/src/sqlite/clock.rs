@@ -9,7 +9,7 @@ use nix::time::{ClockId, clock_gettime};
 use rusqlite::{Connection, OptionalExtension, params};
 use tokio::time::Instant;
 
-use super::row::checksum;
+use super::checksum::checksum;
 
 /// The clock of an open store, in milliseconds since the store was made.
 #[derive(Clone, Debug)]

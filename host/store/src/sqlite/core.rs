@@ -15,7 +15,6 @@ use super::fault::Fault;
 use super::key::Key;
 use super::room::Room;
 use super::row::CallRow;
-use super::writer::Job;
 
 /// How many calls of each chat run.
 pub(super) type Running = Arc<Mutex<BTreeMap<String, u64>>>;
@@ -54,6 +53,19 @@ pub(super) enum Effect {
     Ended { chat: String, key: Key },
     /// The outcomes of a chat, by its number, may be too many or too old.
     Touched { chat: i64, tick: i64 },
+}
+
+/// A change that waits for its transaction.
+pub(super) trait Job: Send {
+    /// Returns whether the caller has given up. Then the change is not made.
+    fn is_abandoned(&self) -> bool;
+    /// Does the change. It may be asked for again if its transaction fails.
+    fn run(&mut self, core: &mut Core) -> Result<(), Fault>;
+    /// Keeps the reason why the transaction failed.
+    fn fail(&mut self, fault: Fault);
+    /// Tells the caller whether the change was committed. If the caller has given up, a change that was committed is undone as far as it
+    /// has to be.
+    fn finish(self: Box<Self>, core: &mut Core, is_done: bool);
 }
 
 /// The connection that writes.

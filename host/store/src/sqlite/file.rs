@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use toolhost_state::state_dir::StateDir;
 
 use super::fault::Fault;
-use super::{FILE, log_bytes, open, readers, schema, upkeep};
+use super::{FILE, log_bytes, present, readers, schema, upkeep};
 use crate::StoreError;
 
 /// The file of a store, opened for reading.
@@ -26,7 +26,7 @@ impl StoreFile {
     pub fn open(directory: &StateDir) -> Result<Option<Self>, StoreError> {
         let path = directory.path().join(FILE);
         let opening = || {
-            if !open::is_there(directory, &path)? {
+            if !present::is_there(directory, &path)? {
                 return Ok(None);
             }
             let connection = readers::open(&path)?;

@@ -1,23 +1,17 @@
-//! Opening a store: checks of its file, and recovery from the end of an earlier host.
+//! Opening a store, and resuming where the earlier host ended.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags};
 use toolhost_state::state_dir::StateDir;
 
 use super::clock::Clock;
 use super::core::Core;
 use super::fault::Fault;
-use super::key::Key;
+use super::present::{PAGE, is_there};
 use super::row::{CallRow, select_calls};
-use super::{BUSY, Durability, FILE, at_rest, beside, log_bytes, recover, room, schema, upkeep};
-
-/// The size of a page in bytes.
-const PAGE: u16 = 2048;
-
-/// The bytes of the header up to the end of the application id.
-const HEADER: usize = 72;
+use super::{BUSY, Durability, FILE, at_rest, beside, schema, upkeep};
 
 /// The pages of the log after which SQLite moves it into the file: 16 MiB. The log then begins anew, in the same blocks.
 const LOG: i64 = 8192;
@@ -98,61 +92,6 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
     }
     connection.execute_batch("DETACH disk")?;
     Ok(())
-}
-
-/// Returns whether there is a file with a store. Fails if the file is damaged in a way that SQLite would take for an empty or a
-/// shorter store, or if a recovery was interrupted.
-pub(super) fn is_there(directory: &StateDir, path: &Path) -> Result<bool, Fault> {
-    if recover::interrupted(directory)?.is_some() {
-        return Err(Fault::Torn("its recovery was interrupted"));
-    }
-    let log = log_bytes(path);
-    let Some(mut file) = directory.open_file(FILE)? else {
-        return match log > 0 || room::has_reserve(directory)? {
-            true => Err(Fault::Torn(
-                "the file is missing, but others of the store exist",
-            )),
-            false => Ok(false),
-        };
-    };
-    let length = file.metadata()?.len();
-    if length == 0 {
-        return match log > 0 || room::has_reserve(directory)? {
-            true => Err(Fault::Torn(
-                "the file is empty, but others of the store are not",
-            )),
-            false => Ok(false),
-        };
-    }
-    let mut header = [0; HEADER];
-    std::io::Read::read_exact(&mut file, &mut header)
-        .map_err(|_| Fault::Torn("the file ends in its header"))?;
-    // The magic string, and the sizes with which SQLite reads the rest. Version 2 stands for a write-ahead log, and version 1 for a
-    // file that has none yet, such as a backup.
-    let sound = |version| {
-        let [high, low] = PAGE.to_be_bytes();
-        let sizes = [high, low, version, version, 0, 64, 32, 32];
-        header.starts_with(b"SQLite format 3\0") && header.get(16..24) == Some(sizes.as_slice())
-    };
-    if !sound(1) && !sound(2) {
-        return Err(match header.ends_with(&schema::APPLICATION.to_be_bytes()) {
-            true => Fault::Torn("the header is damaged"),
-            false => Fault::Foreign,
-        });
-    }
-    if sound(1) && log > 0 {
-        return Err(Fault::ForeignLog);
-    }
-    if log == 0 && length % u64::from(PAGE) != 0 {
-        return Err(Fault::Torn("the file ends within a page"));
-    }
-    Ok(true)
-}
-
-/// Returns whether the store has a call with this key.
-pub(super) fn is_known(connection: &Connection, key: &Key) -> rusqlite::Result<bool> {
-    let mut known = connection.prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
-    Ok(known.query_row([key], |_| Ok(())).optional()?.is_some())
 }
 
 /// Opens the connection that writes, with the latest schema.

@@ -4,8 +4,8 @@ use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
 use toolhost_state::id::ChatId;
 
+use super::checksum::checksum;
 use super::fault::Fault;
-use super::row::checksum;
 use crate::Process;
 
 /// A row of the table `processes`: the process as JSON, and the columns for lookups.

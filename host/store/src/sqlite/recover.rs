@@ -16,8 +16,8 @@ use toolhost_state::state_dir::StateDir;
 use super::core::Core;
 use super::fault::Fault;
 use super::key::{Key, key};
-use super::open::is_known;
-use super::row::{CallRow, select_calls};
+use super::present::{MARK, interrupted};
+use super::row::{CallRow, is_known, select_calls};
 use super::{Durability, FILE, clock, open, records, session_row, workspace_row};
 use crate::{CallState, ProcessQuery};
 
@@ -41,23 +41,11 @@ const FILES: [&str; 4] = ["store.db-journal", "store.db-wal", "store.db-shm", FI
 /// The prefix of the names of files that were set aside.
 const ASIDE: &str = "store.damaged-";
 
-/// The prefix of the name of the mark. The rest is the time in the names of the files that are set aside.
-const MARK: &str = "store.recovering-";
-
 /// Returns whether a directory has a store that was set aside.
 pub(super) fn has_set_aside(directory: &StateDir) -> std::io::Result<bool> {
     let is_aside = |name: &str| name.starts_with(ASIDE) && name.ends_with(".db");
     let mut entries = directory.entries()?.into_iter();
     Ok(entries.any(|entry| is_aside(&entry.name)))
-}
-
-/// Returns the time in the name of the mark; `None` if no recovery was interrupted.
-pub(super) fn interrupted(directory: &StateDir) -> std::io::Result<Option<String>> {
-    let entries = directory.entries()?;
-    let mut times = entries
-        .iter()
-        .filter_map(|entry| entry.name.strip_prefix(MARK));
-    Ok(times.next().map(str::to_owned))
 }
 
 /// Returns the name of a file of a store that was set aside at this time.

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
 use toolhost_state::id::CallId;
 
+use super::checksum::checksum;
 use super::clock::Moment;
 use super::key::Key;
 use crate::values::call::held;
@@ -57,17 +58,10 @@ pub(super) struct CallRow {
     stored: Option<Option<i64>>,
 }
 
-/// Returns the checksum of a sequence of byte strings.
-pub(super) fn checksum(parts: &[&[u8]]) -> i64 {
-    let mut hasher = blake3::Hasher::new();
-    for part in parts {
-        hasher
-            .update(&(part.len() as u64).to_le_bytes())
-            .update(part);
-    }
-    let mut sum = [0; 8];
-    hasher.finalize_xof().fill(&mut sum);
-    i64::from_le_bytes(sum)
+/// Returns whether the store has a call with this key.
+pub(super) fn is_known(connection: &Connection, key: &Key) -> rusqlite::Result<bool> {
+    let mut known = connection.prepare_cached("SELECT 1 FROM calls WHERE key = ?1")?;
+    Ok(known.query_row([key], |_| Ok(())).optional()?.is_some())
 }
 
 /// Returns the number that stands for a state in the table.

@@ -3,9 +3,9 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
 
+use super::checksum::checksum;
 use super::fault::Fault;
 use super::filter::Filter;
-use super::row::checksum;
 use crate::Session;
 
 /// Stores a session, or replaces it.

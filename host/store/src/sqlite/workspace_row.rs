@@ -4,10 +4,10 @@
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, params};
 
+use super::checksum::checksum;
 use super::core::Core;
 use super::fault::Fault;
 use super::filter::Filter;
-use super::row::checksum;
 use crate::{Binding, StoredWorkspace, Workspaces};
 use toolhost_state::workspace_name::WorkspaceName;
 

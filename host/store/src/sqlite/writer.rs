@@ -12,7 +12,7 @@ use toolhost_state::state_dir::Lock;
 
 use super::PATIENCE;
 use super::clock::{Clock, Moment};
-use super::core::{Core, Metrics};
+use super::core::{Core, Job, Metrics};
 use super::fault::Fault;
 
 /// The most changes of one transaction.
@@ -27,19 +27,6 @@ enum Task {
     Change(Box<dyn Job>),
     /// Something that needs the connection alone.
     Alone(Box<dyn FnOnce(&mut Core) + Send>),
-}
-
-/// A change that waits for its transaction.
-pub(super) trait Job: Send {
-    /// Returns whether the caller has given up. Then the change is not made.
-    fn is_abandoned(&self) -> bool;
-    /// Does the change. It may be asked for again if its transaction fails.
-    fn run(&mut self, core: &mut Core) -> Result<(), Fault>;
-    /// Keeps the reason why the transaction failed.
-    fn fail(&mut self, fault: Fault);
-    /// Tells the caller whether the change was committed. If the caller has given up, a change that was committed is undone as far as it
-    /// has to be.
-    fn finish(self: Box<Self>, core: &mut Core, is_done: bool);
 }
 
 struct Change<T, F, U> {

@@ -46,7 +46,8 @@ async fn a_change_that_does_not_fit_takes_no_other_with_it() {
     let ids: Vec<_> = (0..8).map(|number| number.to_string()).collect();
     let large = ids.iter().map(|id| store.end(large(id)));
     let small = ids.iter().map(|id| store.begin(call("small", id)));
-    let (large, small) = futures_util::join!(join_all(large), join_all(small));
+    let both = futures_util::future::join(join_all(large), join_all(small));
+    let (large, small) = both.await;
     for refused in large {
         let error = refused.unwrap_err();
         assert!(matches!(error, StoreError::Full { .. }), "{error:?}");
