@@ -99,7 +99,7 @@ mod observability;
 /// Programs that use Toolhost: the examples, and the official clients of MCP.
 mod clients;
 
-/// The invariants of ARCHITECTURE.md.
+/// The rules of the source tree.
 mod tidy;
 
 /// MCP, over pipes and over HTTP.

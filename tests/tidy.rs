@@ -1,6 +1,7 @@
-//! The invariants of ARCHITECTURE.md, as far as the text of the tree shows them.
+//! The rules of the source tree, as far as its text shows them.
 
 mod circles;
+mod promises;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
