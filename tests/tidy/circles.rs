@@ -2,14 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{root, sources};
+use super::{crates, sources};
 
 /// Returns the folders of the sources of each crate of the host.
 fn folders() -> Vec<String> {
-    let crates = root().join("host").read_dir().unwrap().flatten();
-    let names = crates.map(|entry| format!("host/{}", entry.file_name().display()));
-    let folders = names.chain(["host".to_owned()]);
-    let folders = folders.filter(|folder| root().join(folder).join("Cargo.toml").exists());
+    let folders = crates("host").into_iter().chain(["host".to_owned()]);
     folders.map(|folder| format!("{folder}/src/")).collect()
 }
 

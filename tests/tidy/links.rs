@@ -1,25 +1,18 @@
 //! The links between documents, and the files that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::root;
+use super::{collect, root};
 
-/// Adds the pages below a folder.
-fn pages(folder: &Path, found: &mut BTreeMap<PathBuf, String>) {
-    for entry in folder.read_dir().unwrap().flatten() {
-        let path = entry.path();
-        let name = entry.file_name();
-        if path.is_dir()
-            && !["target", "node_modules", ".git"]
-                .iter()
-                .any(|no| name == *no)
-        {
-            pages(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            found.insert(path.clone(), std::fs::read_to_string(&path).unwrap());
-        }
-    }
+/// Returns all pages, by their paths.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut found = Vec::new();
+    collect(&root(), "md", &mut found);
+    let found = found.into_iter();
+    found
+        .map(|page| (root().join(page.path), page.text))
+        .collect()
 }
 
 /// The lines of a page outside of its blocks of code.
@@ -60,8 +53,7 @@ fn headings(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
-    let mut all = BTreeMap::new();
-    pages(&root(), &mut all);
+    let all = pages();
     let mut wrong = Vec::new();
     let mut links = 0;
     for (page, text) in &all {
@@ -81,8 +73,8 @@ fn links_between_documents_lead_somewhere() {
                 wrong.push(format!("{}: there is no {file}", page.display()));
                 continue;
             };
-            let known = all.get(&path).map(|text| headings(text));
-            if !heading.is_empty() && known.is_some_and(|known| !known.contains(heading)) {
+            let lacks = |text: &String| !headings(text).contains(heading);
+            if !heading.is_empty() && all.get(&path).is_some_and(lacks) {
                 wrong.push(format!("{}: {file} has no #{heading}", page.display()));
             }
         }
@@ -94,8 +86,7 @@ fn links_between_documents_lead_somewhere() {
 /// The files that documents name are there.
 #[test]
 fn files_that_documents_name_exist() {
-    let mut all = BTreeMap::new();
-    pages(&root(), &mut all);
+    let all = pages();
     let mut wrong = Vec::new();
     for (page, text) in &all {
         for line in prose(text) {

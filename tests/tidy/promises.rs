@@ -29,16 +29,19 @@ fn place(name: &str) -> (PathBuf, Vec<&str>) {
     (root().join("host").join(krate).join("src"), modules)
 }
 
+/// Returns whether a text has the attribute of a test.
+fn is_test(text: &str) -> bool {
+    let attributes = ["#[test]", "#[tokio::test", "proptest!"];
+    attributes.iter().any(|attribute| text.contains(attribute))
+}
+
 /// Returns whether there are tests in a file or below a folder.
 fn has_tests(path: &std::path::Path) -> bool {
     if path.is_dir() {
         let mut entries = path.read_dir().unwrap().flatten();
         return entries.any(|entry| has_tests(&entry.path()));
     }
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    ["#[test]", "#[tokio::test", "proptest!"]
-        .iter()
-        .any(|attribute| text.contains(attribute))
+    is_test(&std::fs::read_to_string(path).unwrap_or_default())
 }
 
 fn exists(name: &str) -> bool {
@@ -53,8 +56,10 @@ fn exists(name: &str) -> bool {
         let next = folder.join(format!("{module}.rs"));
         if !next.exists() {
             let text = std::fs::read_to_string(&file).unwrap_or_default();
-            let item = |kind| text.contains(&format!("{kind} {module}("));
-            return index + 1 == modules.len() && (item("fn") || item("async fn"));
+            // Its attributes stand between the item before and its name.
+            let item = text.split_once(&format!("fn {module}("));
+            let above = item.and_then(|(before, _)| before.rsplit("\n\n").next());
+            return index + 1 == modules.len() && above.is_some_and(is_test);
         }
         (folder, file) = (folder.join(module), next);
     }
@@ -78,6 +83,7 @@ fn a_name_of_no_test_is_found() {
         "tidy::no_such_test",
         "no_such_module",
         "host/no/such",
+        "tidy::promises::names",
         "tidy::promises::names::x",
     ] {
         assert!(!exists(none), "{none}");
