@@ -215,6 +215,8 @@ impl Lease {
 pub(crate) async fn beat(shared: Arc<Shared>, database: Database) {
     let lease = &shared.lease;
     let mut beats = lease.beats();
+    // The lease was taken just now.
+    beats.reset();
     // The lease of an earlier server of this name may still have to run out.
     let mut inherits = Some(Instant::now() + lease.lasts + lease.beat * 2);
     loop {
