@@ -216,6 +216,8 @@ async fn what_outlives_its_shell_is_kept_as_well() {
     drop(process);
     let setup = replaced(setup).await;
     let process = get(&setup, &id);
+    // Its supervisor says so again.
+    finished(&process).await;
     assert_lingers(&process);
     let survivors = process.snapshot().await.survivors;
     assert_eq!((survivors[0].pid, survivors.len()), (pid, 1));

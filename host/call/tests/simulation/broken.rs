@@ -41,9 +41,9 @@ noticed! {
     resume_any: ResumeAny, 3, "another outcome than is stored";
     end_without_lease: EndWithoutLease, 1, "without its lease";
     end_of_another: EndOfAnother, 1, "two callers have different outcomes";
-    end_taken: EndTaken, 7, "an outcome follows an unknown one";
+    end_taken: EndTaken, 16, "an outcome follows an unknown one";
     interrupt_with_lease: InterruptWithLease, 1, "changed it from";
     withdraw_resumed: WithdrawResumed, 1, "removed it from";
-    withdraw_any: WithdrawAny, 45, "its effect happened 2 times";
+    withdraw_any: WithdrawAny, 49, "its effect happened 2 times";
     withdraw_taken: WithdrawTaken, 25, "it has no record";
 }

@@ -110,7 +110,7 @@ fn check_large(seed: u64, calls: u64) -> Report {
 
 #[test]
 fn no_effect_happens_twice_and_all_callers_get_one_answer() {
-    for seed in 1..=4 {
+    for seed in 1..=2 {
         let report = check_large(seed, LARGE.calls);
         for met in [
             "hosts killed",
