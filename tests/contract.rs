@@ -1,8 +1,5 @@
 //! The contract itself: every item says what it means, and a plugin imports no more than it uses.
 
-/// The page about it.
-mod reference;
-
 use std::path::Path;
 
 use toolhost_core::Format;
