@@ -2,11 +2,13 @@
 
 use super::*;
 
-/// Asks for an operation of version 1.
+/// Asks for an operation of version 2.
 async fn operate(agent: &Agent, name: &str, body: &Value) -> (u16, Value) {
     let path = format!("/api/v0/workspace/{name}");
     let request = agent.server.request(Method::POST, &path);
-    let request = request.header("toolhost-operations", "1").json(body);
+    let request = request
+        .header("toolhost-operations", "2")
+        .json(&json!({ "operation": body }));
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.json().await.unwrap())
 }
@@ -32,7 +34,7 @@ async fn requests_and_answers_are_as_they_are_described() {
     });
     let write = json!({ "path": "file", "data": "dGV4dA==", "when": "Absent" });
     let (_, started) = operate(&agent, "start", &key).await;
-    let id = &started["Ok"]["started"]["id"];
+    let id = &started["answer"]["Ok"]["id"];
     let wait = json!({
         "owner": "any.chat@of:ours", "id": id, "options": { "timeout": { "secs": 300, "nanos": 0 } },
     });
@@ -46,18 +48,21 @@ async fn requests_and_answers_are_as_they_are_described() {
             json!({ "query": { "running_only": false, "prefix": "", "after": null, "max": 10 } }),
         ),
         ("status", json!({})),
-        ("write-files", json!({ "writes": [write], "within": {} })),
+        ("write-files", json!({ "writes": [write] })),
         (
             "read-file",
-            json!({ "path": "file", "offset": 0, "max": 10, "within": {} }),
+            json!({ "path": "file", "offset": 0, "max": 10 }),
         ),
-        ("metadata", json!({ "path": "none", "within": {} })),
+        ("metadata", json!({ "path": "none" })),
     ] {
         let path = format!("/paths/~1api~1v0~1workspace~1{name}/post");
         let (status, answer) = operate(&agent, name, &body).await;
         assert_eq!(status, 200, "{name}: {answer}");
         for (pointer, value) in [
-            ("requestBody/content/application~1json/schema", &body),
+            (
+                "requestBody/content/application~1json/schema",
+                &json!({ "operation": body }),
+            ),
             ("responses/200/content/application~1json/schema", &answer),
         ] {
             let schema = schema(&description, &format!("{path}/{pointer}"));
@@ -75,8 +80,11 @@ async fn requests_and_answers_are_as_they_are_described() {
         &json!({ "owner": "any.chat@of:ours", "id": id }),
     )
     .await;
-    assert_eq!(snapshot["Ok"]["head"], "aGkK", "{snapshot}");
-    assert_eq!(snapshot["Ok"]["state"]["Exited"]["code"], 3, "{snapshot}");
+    assert_eq!(snapshot["answer"]["Ok"]["head"], "aGkK", "{snapshot}");
+    assert_eq!(
+        snapshot["answer"]["Ok"]["state"]["Exited"]["code"], 3,
+        "{snapshot}"
+    );
 }
 
 #[tokio::test]
@@ -94,19 +102,31 @@ async fn an_operation_needs_its_version_and_its_run() {
         let status = response.status().as_u16();
         (status, response.text().await.unwrap())
     };
-    let version = ("toolhost-operations", "1");
-    assert_eq!(ask(&[version], "{}").await.0, 200);
+    let version = ("toolhost-operations", "2");
+    let status = r#"{"operation": {}}"#;
+    assert_eq!(ask(&[version], status).await.0, 200);
     for (headers, body, status, said) in [
-        (&[][..], "{}", 426, "names none"),
-        (&[("toolhost-operations", "2")], "{}", 426, "version 1"),
+        (&[][..], status, 426, "names none"),
+        (&[("toolhost-operations", "1")], status, 426, "version 2"),
         (
             &[version, ("toolhost-instance", "other")],
-            "{}",
+            status,
             412,
             "started since",
         ),
         (&[version], "{", 400, "cannot be read"),
-        (&[version], r#"{"more": 1}"#, 400, "unknown field"),
+        (
+            &[version],
+            r#"{"operation": {}, "more": 1}"#,
+            400,
+            "unknown field",
+        ),
+        (
+            &[version],
+            r#"{"operation": {"more": 1}}"#,
+            400,
+            "unknown field",
+        ),
     ] {
         let (answered, text) = ask(headers, body).await;
         assert!(
@@ -116,7 +136,7 @@ async fn an_operation_needs_its_version_and_its_run() {
     }
     let identity = agent.server.request(Method::GET, "/api/v0/workspace");
     let identity: Value = identity.send().await.unwrap().json().await.unwrap();
-    assert_eq!(identity["operations"], 1);
+    assert_eq!(identity["operations"], 2);
     assert_eq!(identity["root"], json!(agent.root()));
 }
 
@@ -127,7 +147,7 @@ async fn an_operation_that_would_act_twice_acts_once() {
     let command = "trap 'echo got >> signals' USR1; echo r > ready; while :; do sleep 0.02; done";
     let start = json!({ "owner": "a", "command": { "command": command } });
     let (_, started) = operate(&agent, "start", &start).await;
-    let id = started["Ok"]["started"]["id"].clone();
+    let id = started["answer"]["Ok"]["id"].clone();
     crate::harness::file(&agent.root().join("ready")).await;
     let signal = json!({ "owner": "a", "id": id, "signal": "User1", "grace": null });
     let send = async |call: &str| {
@@ -135,9 +155,17 @@ async fn an_operation_that_would_act_twice_acts_once() {
             .server
             .request(Method::POST, "/api/v0/workspace/signal");
         let request = request
-            .header("toolhost-operations", "1")
+            .header("toolhost-operations", "2")
             .header("coder-tool-call-id", call);
-        assert_eq!(request.json(&signal).send().await.unwrap().status(), 200);
+        assert_eq!(
+            request
+                .json(&json!({ "operation": signal }))
+                .send()
+                .await
+                .unwrap()
+                .status(),
+            200
+        );
     };
     let signals = agent.root().join("signals");
     for _ in 0..3 {

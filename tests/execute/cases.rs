@@ -4,15 +4,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
-use toolhost_core::ChatId;
-use toolhost_workspace::process::{
-    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Signal, Snapshot, Started, State,
-    Survivor, WaitOptions, Waited, Wake,
+use toolhost_workspace::operation::{
+    Answer, End, InfoOf, Open, Operation, Read, SendSignal, Start, TakeSnapshot, Wait,
 };
-use toolhost_workspace::{Owner, Workspace};
+use toolhost_workspace::process::{
+    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Snapshot, Started, State, Survivor,
+    Waited, Wake,
+};
+use toolhost_workspace::{Context, Workspace};
 
 use crate::harness::{Setup, call, request};
 
@@ -59,60 +60,30 @@ impl Scripted {
         }
     }
 
-    fn find<T: Send + 'static>(
-        &self,
-        id: &str,
-        found: impl FnOnce() -> Result<T, Error>,
-    ) -> BoxFuture<'static, Result<T, Error>> {
-        let result = if self.script()["id"] == id {
-            found()
-        } else {
-            Err(Error::NotFound(id.to_owned()))
-        };
-        ready(result).boxed()
-    }
-}
-
-impl Workspace for Scripted {
-    fn root(&self) -> &Path {
-        Path::new("/workspace")
+    /// Returns this, if the process of the case is asked for.
+    fn find<T>(&self, id: &str, found: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        match self.script()["id"] == id {
+            true => found(),
+            false => Err(Error::NotFound(id.to_owned())),
+        }
     }
 
-    fn start<'a>(
-        &'a self,
-        _: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
+    fn start(&self, command: Command) -> Result<Started, Error> {
         self.started.lock().unwrap().push(json!({
             "command": command.command,
             "workdir": command.workdir,
             "background": command.background,
         }));
-        let result = match self.case["start_fails"].as_str() {
+        match self.case["start_fails"].as_str() {
             Some(error) => Err(Error::Failed(error.to_owned())),
             None => Ok(Started {
                 id: self.script()["id"].as_str().unwrap().to_owned(),
                 is_new: true,
             }),
-        };
-        ready(result).boxed()
+        }
     }
 
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        _: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        self.find(id, || Ok(chat.clone()))
-    }
-
-    fn wait<'a>(
-        &'a self,
-        _: Owner<'a>,
-        id: &'a str,
-        _: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
+    fn waited(&self) -> Result<Waited, Error> {
         let total = self.output().len() as u64;
         let state = self.state();
         let wake = match self.script()["wait"].as_str() {
@@ -126,10 +97,10 @@ impl Workspace for Scripted {
             total,
             match_end: (wake == Wake::Matched).then_some(total),
         };
-        self.find(id, || self.failure("wait_fails").unwrap_or(Ok(waited)))
+        self.failure("wait_fails").unwrap_or(Ok(waited))
     }
 
-    fn snapshot<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Snapshot, Error>> {
+    fn snapshot(&self) -> Result<Snapshot, Error> {
         let survivors = self.script()["survivors"].as_array().into_iter().flatten();
         let snapshot = Snapshot {
             state: self.state(),
@@ -145,42 +116,23 @@ impl Workspace for Scripted {
             saved: Saved::None,
             denials: Vec::new(),
         };
-        self.find(id, || {
-            self.failure("snapshot_fails").unwrap_or(Ok(snapshot))
-        })
+        self.failure("snapshot_fails").unwrap_or(Ok(snapshot))
     }
 
-    fn read<'a>(
-        &'a self,
-        _: Owner<'a>,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
+    fn chunk(&self, since: u64, max: usize) -> Chunk {
         let start = usize::try_from(since).unwrap().min(self.output().len());
         let rest = &self.output()[start..];
         let data = rest[..rest.len().min(max)].to_vec();
-        let chunk = Chunk {
+        Chunk {
             offset: start as u64,
             end: data.len() == rest.len() && self.state() != State::Running,
             data,
             total: self.output().len() as u64,
-        };
-        self.find(id, || Ok(chunk))
+        }
     }
 
-    fn signal<'a>(
-        &'a self,
-        _: Owner<'a>,
-        id: &'a str,
-        _: Signal,
-        _: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        self.find(id, || Ok(self.state()))
-    }
-
-    fn info<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        let info = Info {
+    fn info(&self, id: &str) -> Info {
+        Info {
             id: id.to_owned(),
             command: "npm run dev".to_owned(),
             workdir: "/workspace".into(),
@@ -194,25 +146,41 @@ impl Workspace for Scripted {
             expired: false,
             last_output: None,
             total: self.output().len() as u64,
-        };
-        self.find(id, || Ok(info))
+        }
     }
 
-    fn end<'a>(&'a self, _: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        self.find(id, || Ok(self.state()))
+    fn answer(&self, operation: Operation) -> Answer {
+        match operation {
+            Operation::Start(Start { command, .. }) => Answer::Start(self.start(command)),
+            Operation::Open(Open { chat, id, .. }) => Answer::Open(self.find(&id, || Ok(chat))),
+            Operation::Wait(Wait { id, .. }) => Answer::Wait(self.find(&id, || self.waited())),
+            Operation::TakeSnapshot(TakeSnapshot { id, .. }) => {
+                Answer::TakeSnapshot(self.find(&id, || self.snapshot()))
+            }
+            Operation::Read(Read { id, since, max, .. }) => {
+                Answer::Read(self.find(&id, || Ok(self.chunk(since, max))))
+            }
+            Operation::SendSignal(SendSignal { id, .. }) => {
+                Answer::SendSignal(self.find(&id, || Ok(self.state())))
+            }
+            Operation::InfoOf(InfoOf { id, .. }) => {
+                Answer::InfoOf(self.find(&id, || Ok(self.info(&id))))
+            }
+            Operation::End(End { id, .. }) => Answer::End(self.find(&id, || Ok(self.state()))),
+            Operation::List(_) => Answer::List(Ok((Vec::new(), 0))),
+            Operation::EndChat(_) => Answer::EndChat(Ok(Vec::new())),
+            other => other.failed(Error::Unavailable("no case asks for this".into())),
+        }
+    }
+}
+
+impl Workspace for Scripted {
+    fn root(&self) -> &Path {
+        Path::new("/workspace")
     }
 
-    fn list<'a>(
-        &'a self,
-        _: Owner<'a>,
-        _: bool,
-        _: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        ready(Ok((Vec::new(), 0))).boxed()
-    }
-
-    fn end_chat<'a>(&'a self, _: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        ready(Ok(Vec::new())).boxed()
+    fn call<'a>(&'a self, _: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
+        Box::pin(ready(self.answer(operation)))
     }
 }
 

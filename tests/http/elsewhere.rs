@@ -9,8 +9,9 @@ use tokio::sync::{Notify, Semaphore};
 use toolhost_core::ChatId;
 use toolhost_local::Local;
 use toolhost_local::process::Config;
-use toolhost_workspace::process::{Command, Error, Info, Started, State};
-use toolhost_workspace::{Owner, Workspace};
+use toolhost_workspace::operation::{Answer, Operation};
+use toolhost_workspace::process::{Error, Info, State};
+use toolhost_workspace::{Context, Workspace};
 
 use super::*;
 use crate::harness::processes::temporary;
@@ -73,44 +74,29 @@ impl Workspace for Elsewhere {
         Some(&self.inner)
     }
 
-    fn start<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
         async move {
-            self.asked.notify_one();
-            self.starts.acquire().await.unwrap().forget();
-            let started = self.inner.start(owner, command).await;
-            match self.silent {
-                true => Err(Error::UnknownOutcome("the agent stopped answering".into())),
-                false => started,
+            match &operation {
+                Operation::Start(_) => {
+                    self.asked.notify_one();
+                    self.starts.acquire().await.unwrap().forget();
+                }
+                Operation::End(_) if self.stuck => return Answer::End(Ok(State::Running)),
+                Operation::End(_) => self.ends.acquire().await.unwrap().forget(),
+                _ => {}
             }
-        }
-        .boxed()
-    }
-
-    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        match self.stuck {
-            true => futures_util::future::ready(Ok(State::Running)).boxed(),
-            false => async move {
-                self.ends.acquire().await.unwrap().forget();
-                self.inner.end(owner, id).await
+            let answer = self.inner.call(context, operation).await;
+            match answer {
+                Answer::Start(_) if self.silent => {
+                    let error = Error::UnknownOutcome("the agent stopped answering".into());
+                    Answer::Start(Err(error))
+                }
+                Answer::List(_) => {
+                    self.listed.notify_one();
+                    answer
+                }
+                answer => answer,
             }
-            .boxed(),
-        }
-    }
-
-    fn list<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        async move {
-            let listed = self.inner.list(owner, running_only, max).await;
-            self.listed.notify_one();
-            listed
         }
         .boxed()
     }

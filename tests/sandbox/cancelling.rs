@@ -162,11 +162,8 @@ async fn a_thousand_calls_are_given_up() {
     }
     // A call that was cancelled took its process with it. One whose future was dropped did so without a word, which no host
     // does: what it left ends with the chat.
-    bench
-        .workspace
-        .end_chat(&"chat".parse().unwrap())
-        .await
-        .unwrap();
+    let workspace: &dyn Workspace = &*bench.workspace;
+    workspace.end_chat(&"chat".parse().unwrap()).await.unwrap();
     until("no process is left", || {
         (bench.workspace.processes().live() == 0).then_some(())
     })

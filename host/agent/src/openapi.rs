@@ -11,9 +11,11 @@ use axum::response::{IntoResponse, Response};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use toolhost_workspace::operation::{Identity, Numbered, Operation, VERSION};
+use toolhost_workspace::operation::{
+    Answered, Asked, Each, Identity, Numbered, Typed, VERSION, each,
+};
 
-use crate::operations::{Each, PATH, each};
+use crate::operations::PATH;
 
 /// The description, which never changes while the agent runs.
 static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| describe().to_string().into());
@@ -30,9 +32,9 @@ struct Describing {
 }
 
 impl Each for Describing {
-    fn take<O: Operation>(&mut self) {
-        let asked = self.generator.subschema_for::<O>();
-        let reply = self.generator.subschema_for::<O::Reply>();
+    fn take<O: Typed>(&mut self) {
+        let asked = self.generator.subschema_for::<Asked<O>>();
+        let reply = self.generator.subschema_for::<Answered<O::Answer>>();
         let path = json!({ "post": {
             "operationId": O::NAME,
             "tags": ["operations"],

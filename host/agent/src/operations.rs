@@ -1,9 +1,9 @@
 //! `/api/v0/workspace`: the operations of a workspace as they are, for hosts that use it from another machine.
 
+mod ended;
 mod notices;
 mod question;
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,12 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use toolhost_http::body::{self, BodyError};
-use toolhost_workspace::Workspace;
-use toolhost_workspace::files::FilesGrant;
+use toolhost_workspace::files::{CpuAccount, FilesGrant};
 use toolhost_workspace::operation::{
-    Cancel, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf, Observe,
-    Open, Operation, Read, ReadDirectory, ReadFile, Repeat, Resolve, Restrict, SendSignal,
-    SkipLines, Start, TakeSnapshot, VERSION, Wait, WriteFiles,
+    Answered, Asked, Cancel, Each, End, EndChat, Identity, Repeat, SendSignal, Typed, VERSION, each,
 };
+use toolhost_workspace::process::Error;
+use toolhost_workspace::{Context, Workspace};
 use uuid::Uuid;
 
 use super::error::ApiError;
@@ -92,43 +91,11 @@ pub(super) fn is_end(path: &str) -> bool {
         .is_some_and(|name| ENDS.contains(&name))
 }
 
-/// Something that takes every operation.
-pub(super) trait Each {
-    /// Takes one.
-    fn take<O: Operation>(&mut self);
-}
-
-/// Gives every operation to something.
-pub(super) fn each(to: &mut impl Each) {
-    to.take::<GetStatus>();
-    to.take::<Start>();
-    to.take::<Open>();
-    to.take::<Find>();
-    to.take::<InfoOf>();
-    to.take::<Wait>();
-    to.take::<TakeSnapshot>();
-    to.take::<Read>();
-    to.take::<SendSignal>();
-    to.take::<End>();
-    to.take::<Cancel>();
-    to.take::<EndChat>();
-    to.take::<List>();
-    to.take::<ListAll>();
-    to.take::<Observe>();
-    to.take::<Restrict>();
-    to.take::<MetadataOf>();
-    to.take::<ReadFile>();
-    to.take::<SkipLines>();
-    to.take::<ReadDirectory>();
-    to.take::<Resolve>();
-    to.take::<WriteFiles>();
-}
-
 /// The routes of the operations so far.
 struct Routes(Router<Agent>);
 
 impl Each for Routes {
-    fn take<O: Operation>(&mut self) {
+    fn take<O: Typed>(&mut self) {
         let path = format!("{PATH}{}", O::NAME);
         self.0 = std::mem::take(&mut self.0).route(&path, post(perform::<O>));
     }
@@ -146,7 +113,7 @@ async fn identify(State(agent): State<Agent>) -> Json<Identity> {
     })
 }
 
-async fn perform<O: Operation>(
+async fn perform<O: Typed>(
     State(agent): State<Agent>,
     call: ToolCall,
     watched: Watched,
@@ -163,21 +130,21 @@ async fn perform<O: Operation>(
         }
         error => error.into(),
     })?;
-    let operation: O = serde_json::from_slice(&body.bytes).map_err(|error| {
+    let asked: Asked<O> = serde_json::from_slice(&body.bytes).map_err(|error| {
         let message = format!("The operation {:?} cannot be read.", O::NAME);
         ApiError::bad_request(message).detail(error.to_string())
     })?;
-    if operation.repeat() != Repeat::Acts {
-        return agent.done(operation, watched).await;
+    if asked.operation.repeat() != Repeat::Acts {
+        return agent.done(asked, watched).await;
     }
-    let asked = call.request_digest(|| digest(O::NAME, &[&body.bytes]));
+    let digest = call.request_digest(|| digest(O::NAME, &[&body.bytes]));
     let held = body.into_held();
     let act = async move {
-        let done = agent.done(operation, watched).await;
+        let done = agent.done(asked, watched).await;
         drop(held);
         done
     };
-    call.once(asked, act).await
+    call.once(digest, act).await
 }
 
 impl Agent {
@@ -203,24 +170,56 @@ impl Agent {
     }
 
     /// Does an operation, if it is approved.
-    async fn done<O: Operation>(
+    async fn done<O: Typed>(
         &self,
-        operation: O,
+        asked: Asked<O>,
         watched: Watched,
     ) -> Result<Response, ApiError> {
-        let watched = watched.of(question::owner(&operation as &dyn Any));
-        if let Some((tool, arguments)) = question::of(&operation) {
+        let watched = watched.of(asked.operation.owner());
+        if let Some((tool, arguments)) = question::of(&asked.operation) {
             watched.approve(tool, &arguments).await?;
         }
         let workspace = watched.workspace(Arc::clone(&self.workspace));
-        let done = operation.perform(&workspace).await;
+        let answered = answered(&workspace, asked).await;
         let events = self.hub.count();
-        let mut response = reply::json(StatusCode::OK, &done);
+        let mut response = reply::json(StatusCode::OK, &answered);
         let headers = response.headers_mut();
         headers.insert(EVENTS, events.into());
         if let Ok(instance) = HeaderValue::from_str(&self.instance) {
             headers.insert(INSTANCE, instance);
         }
         Ok(response)
+    }
+}
+
+/// Does an operation with what its caller grants it.
+async fn answered<O: Typed>(
+    workspace: &Arc<dyn Workspace>,
+    asked: Asked<O>,
+) -> Answered<O::Answer> {
+    let context = Context {
+        account: Arc::new(match asked.cpu {
+            Some(limit) => CpuAccount::limited(limit),
+            None => CpuAccount::default(),
+        }),
+    };
+    let restricted = match &asked.roots {
+        Some(roots) => workspace.restricted(roots).await.map(Some),
+        None => Ok(None),
+    };
+    let operation = asked.operation.into();
+    let waits = ended::Waits::of(&operation, asked.for_end);
+    let answer = match restricted {
+        Ok(restricted) => {
+            let workspace = restricted.as_ref().unwrap_or(workspace);
+            workspace.call(&context, operation).await
+        }
+        Err(error) => operation.failed(Error::Failed(error.to_string())),
+    };
+    let ended = waits.ended(&**workspace, &answer).await;
+    Answered {
+        answer: O::answered(answer),
+        cpu: context.account.used(),
+        ended,
     }
 }

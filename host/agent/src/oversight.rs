@@ -100,8 +100,8 @@ impl Watched {
     }
 
     /// Returns a workspace that records the changes of the request.
-    pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Audited {
-        Audited::new(inner, self.trail())
+    pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
+        Arc::new(Audited::new(inner, self.trail()))
     }
 }
 

@@ -320,7 +320,8 @@ impl Host {
         let inner = &self.inner;
         let (audit, metrics) = (inner.audit.clone(), inner.metrics.clone());
         let trail = Trail::of_client(audit, metrics, None, actor.name(), Some(chat), None);
-        let workspace = Audited::new(self.seen_by(actor, &inner.workspace), trail);
+        let audited = Audited::new(self.seen_by(actor, &inner.workspace), trail);
+        let workspace: &dyn Workspace = &audited;
         workspace.signal(Some(chat), process, signal, grace).await
     }
 

@@ -2,20 +2,20 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 
 use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
-use toolhost_workspace::files::{Chunk as FileChunk, CpuAccount, Entry, Error as FileError};
-use toolhost_workspace::files::{Metadata, Skipped, Write};
-use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
-    Started, State, Subscriber, WaitOptions, Waited,
+use toolhost_workspace::files::Error as FileError;
+use toolhost_workspace::operation::{
+    Answer, Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
+    Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal, SkipLines,
+    Start, TakeSnapshot, Wait, WriteFiles,
 };
-use toolhost_workspace::{Owner, Status, Workspace};
+use toolhost_workspace::process::{Error, Info, Started, Subscriber};
+use toolhost_workspace::{Context, Status, Workspace};
 
 use crate::OpenError;
 use crate::files::{self, Files, Pool, Temporaries, Work};
@@ -108,196 +108,156 @@ impl Local {
     }
 }
 
+impl Local {
+    async fn start(&self, Start { owner, command }: Start) -> Result<Started, Error> {
+        let started = self
+            .processes
+            .start_or_find(&self.root, owner.as_ref(), command);
+        let (process, is_new) = started.await?;
+        let id = process.id().to_owned();
+        Ok(Started { id, is_new })
+    }
+
+    fn open_process(&self, Open { chat, reach, id }: &Open) -> Result<ChatId, Error> {
+        let own = self.processes.get(chat, id);
+        let process = match (own, reach) {
+            (Err(Error::NotFound(_)), Some(_)) => self.processes.find(id),
+            (own, _) => own,
+        };
+        let owner = process?.chat().cloned();
+        let within = |owner: &ChatId| {
+            let reaches = |reach: &String| owner.as_str().starts_with(reach);
+            owner == chat || reach.as_ref().is_some_and(reaches)
+        };
+        owner
+            .filter(within)
+            .ok_or_else(|| Error::NotFound(id.clone()))
+    }
+
+    /// Does something with files, on a thread that may block.
+    async fn files<T: Send + 'static>(
+        &self,
+        context: &Context,
+        run: impl FnOnce(&Files, &Work) -> Result<T, FileError> + Send + 'static,
+    ) -> Result<T, FileError> {
+        let account = Arc::clone(&context.account);
+        self.files.run(account, run).await.flatten()
+    }
+}
+
 impl Workspace for Local {
     fn root(&self) -> &Path {
         &self.root
     }
 
-    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
-        let status = Status {
-            containment: self.processes.containment(),
-            totals: self.processes.totals(),
-            named: None,
-            shortage: self.processes.shortage(),
-        };
-        Box::pin(async { Ok(status) })
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
+        let all = &self.processes;
+        Box::pin(async move {
+            match operation {
+                Operation::GetStatus(GetStatus {}) => Answer::GetStatus(Ok(Status {
+                    containment: all.containment(),
+                    totals: all.totals(),
+                    named: None,
+                    shortage: all.shortage(),
+                })),
+                Operation::Start(start) => Answer::Start(self.start(start).await),
+                Operation::Open(open) => Answer::Open(self.open_process(&open)),
+                Operation::Find(Find { id }) => {
+                    Answer::Find(all.find(&id).map(|process| process.chat().cloned()))
+                }
+                Operation::InfoOf(InfoOf { owner, id }) => {
+                    Answer::InfoOf(all.get(owner.as_ref(), &id).map(|process| process.info()))
+                }
+                Operation::Wait(Wait { owner, id, options }) => {
+                    Answer::Wait(match all.get(owner.as_ref(), &id) {
+                        Ok(process) => process.wait(&options).await,
+                        Err(error) => Err(error),
+                    })
+                }
+                Operation::TakeSnapshot(TakeSnapshot { owner, id }) => {
+                    Answer::TakeSnapshot(match all.get(owner.as_ref(), &id) {
+                        Ok(process) => Ok(process.snapshot().await),
+                        Err(error) => Err(error),
+                    })
+                }
+                Operation::Read(Read {
+                    owner,
+                    id,
+                    since,
+                    max,
+                }) => Answer::Read(match all.get(owner.as_ref(), &id) {
+                    Ok(process) => Ok(process.read(since, max).await),
+                    Err(error) => Err(error),
+                }),
+                Operation::SendSignal(SendSignal {
+                    owner,
+                    id,
+                    signal,
+                    grace,
+                }) => Answer::SendSignal(all.signal(owner.as_ref(), &id, signal, grace)),
+                Operation::End(End { owner, id }) => {
+                    Answer::End(all.end(owner.as_ref(), &id).await)
+                }
+                Operation::Cancel(Cancel { owner, key }) => {
+                    Answer::Cancel(Ok(all.cancel(owner.as_ref(), &key).await))
+                }
+                Operation::EndChat(EndChat { chat }) => {
+                    Answer::EndChat(Ok(all.end_chat(&chat).await))
+                }
+                Operation::List(List {
+                    owner,
+                    running_only,
+                    max,
+                }) => Answer::List(Ok(all.list(owner.as_ref(), running_only, max))),
+                Operation::ListAll(ListAll { query }) => Answer::ListAll(Ok(all.list_all(&query))),
+                Operation::Observe(Observe { processes }) => {
+                    Answer::Observe(all.observe(processes).await)
+                }
+                Operation::Restrict(Restrict { roots }) => {
+                    Answer::Restrict(self.restricted(&roots).await.map(drop))
+                }
+                Operation::MetadataOf(MetadataOf { path }) => Answer::MetadataOf(
+                    self.files(context, move |files, _| files.metadata(&path))
+                        .await,
+                ),
+                Operation::ReadFile(ReadFile { path, offset, max }) => Answer::ReadFile(
+                    self.files(context, move |files, _| files.read(&path, offset, max))
+                        .await,
+                ),
+                Operation::SkipLines(SkipLines {
+                    path,
+                    offset,
+                    lines,
+                }) => Answer::SkipLines(
+                    self.files(context, move |files, work| {
+                        files.skip_lines(&path, offset, lines, work)
+                    })
+                    .await,
+                ),
+                Operation::ReadDirectory(ReadDirectory { path, after, max }) => {
+                    Answer::ReadDirectory(
+                        self.files(context, move |files, work| {
+                            files.read_directory(&path, after.as_deref(), max, work)
+                        })
+                        .await,
+                    )
+                }
+                Operation::Resolve(Resolve { path }) => Answer::Resolve(
+                    self.files(context, move |files, _| files.resolve(&path))
+                        .await,
+                ),
+                Operation::WriteFiles(WriteFiles { writes }) => {
+                    let account = Arc::clone(&context.account);
+                    let run = move |files: &Files, _: &Work| files.write_all(writes);
+                    let ran = self.files.run(account, run).await;
+                    Answer::WriteFiles(ran.map_err(|error| (0, error)).flatten())
+                }
+            }
+        })
     }
 
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         self.processes.subscribe(subscriber);
-    }
-
-    fn start<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
-        Box::pin(async move {
-            let started = self.processes.start_or_find(&self.root, owner, command);
-            let (process, is_new) = started.await?;
-            let id = process.id().to_owned();
-            Ok(Started { id, is_new })
-        })
-    }
-
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        reach: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        Box::pin(async move {
-            let own = self.processes.get(chat, id);
-            let process = match (own, reach) {
-                (Err(Error::NotFound(_)), Some(_)) => self.processes.find(id),
-                (own, _) => own,
-            };
-            let owner = process?.chat().cloned();
-            let within = |owner: &ChatId| {
-                owner == chat || reach.is_some_and(|reach| owner.as_str().starts_with(reach))
-            };
-            owner
-                .filter(within)
-                .ok_or_else(|| Error::NotFound(id.to_owned()))
-        })
-    }
-
-    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
-        Box::pin(async move { Ok(self.processes.find(id)?.chat().cloned()) })
-    }
-
-    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        Box::pin(async move { Ok(self.processes.get(owner, id)?.info()) })
-    }
-
-    fn wait<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        options: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
-        Box::pin(async move { self.processes.get(owner, id)?.wait(&options).await })
-    }
-
-    fn snapshot<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        Box::pin(async move { Ok(self.processes.get(owner, id)?.snapshot().await) })
-    }
-
-    fn read<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        Box::pin(async move { Ok(self.processes.get(owner, id)?.read(since, max).await) })
-    }
-
-    fn signal<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move { self.processes.signal(owner, id, signal, grace) })
-    }
-
-    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move { self.processes.end(owner, id).await })
-    }
-
-    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        Box::pin(async move { Ok(self.processes.cancel(owner, key).await) })
-    }
-
-    fn list<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        Box::pin(async move { Ok(self.processes.list(owner, running_only, max)) })
-    }
-
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
-        Box::pin(async move { Ok(self.processes.list_all(&query)) })
-    }
-
-    fn observe(
-        &self,
-        processes: Vec<ProcessName>,
-    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
-        Box::pin(self.processes.observe(processes))
-    }
-
-    fn metadata(
-        &self,
-        path: String,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Metadata, FileError>> {
-        let run = move |files: &Files, _: &Work| files.metadata(&path);
-        Box::pin(async move { self.files.run(account, run).await.flatten() })
-    }
-
-    fn read_file(
-        &self,
-        path: String,
-        offset: u64,
-        max: usize,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<FileChunk, FileError>> {
-        let run = move |files: &Files, _: &Work| files.read(&path, offset, max);
-        Box::pin(async move { self.files.run(account, run).await.flatten() })
-    }
-
-    fn skip_lines(
-        &self,
-        path: String,
-        offset: u64,
-        lines: u64,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Skipped, FileError>> {
-        let run = move |files: &Files, work: &Work| files.skip_lines(&path, offset, lines, work);
-        Box::pin(async move { self.files.run(account, run).await.flatten() })
-    }
-
-    fn write_files(
-        &self,
-        writes: Vec<Write>,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, FileError)>> {
-        let run = move |files: &Files, _: &Work| files.write_all(writes);
-        Box::pin(async move {
-            let ran = self.files.run(account, run).await;
-            ran.map_err(|error| (0, error)).flatten()
-        })
-    }
-
-    fn read_directory(
-        &self,
-        path: String,
-        after: Option<String>,
-        max: usize,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), FileError>> {
-        let run = move |files: &Files, work: &Work| {
-            files.read_directory(&path, after.as_deref(), max, work)
-        };
-        Box::pin(async move { self.files.run(account, run).await.flatten() })
-    }
-
-    fn resolve(
-        &self,
-        path: String,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<PathBuf, FileError>> {
-        let run = move |files: &Files, _: &Work| files.resolve(&path);
-        Box::pin(async move { self.files.run(account, run).await.flatten() })
     }
 
     fn restricted<'a>(
@@ -315,10 +275,6 @@ impl Workspace for Local {
                 files,
             }) as Arc<dyn Workspace>)
         })
-    }
-
-    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        Box::pin(async move { Ok(self.processes.end_chat(chat).await) })
     }
 
     fn end_all(&self) -> BoxFuture<'_, Vec<Info>> {

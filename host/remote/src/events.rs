@@ -171,12 +171,12 @@ impl Events {
             max: MOST,
             ..AllQuery::default()
         };
-        let listed = link.call(&ListAll { query }).await.map_err(unasked)?;
+        let listed = link.ask(ListAll { query }).await.map_err(unasked)?;
         let Listed {
             processes: listed,
             total,
             ..
-        } = listed.reply.map_err(|error| error.to_string())?;
+        } = listed.map_err(|error| error.to_string())?;
         let is_whole = listed.len() >= total;
         let ids: HashSet<_> = listed.iter().map(|one| one.info.id.clone()).collect();
         for Owned { owner, info } in listed {
@@ -197,7 +197,7 @@ impl Events {
                 owner: live.named.chat.clone(),
                 id: live.named.id.clone(),
             };
-            match link.call(&asked).await.map_err(unasked)?.reply {
+            match link.ask(asked).await.map_err(unasked)? {
                 Ok(info) => self.learn(live.named.chat, &info),
                 Err(Error::NotFound(_)) => self.pass(&Notice::Changed {
                     process: live.named,

@@ -9,7 +9,9 @@ use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use toolhost_workspace::operation::{Identity, Operation, Repeat, VERSION};
+use toolhost_workspace::operation::{
+    Answer as Answers, Answered, Asked, Identity, Operation, Repeat, Typed, VERSION,
+};
 use uuid::Uuid;
 
 use crate::breaker::{Breaker, Check};
@@ -51,8 +53,8 @@ pub(crate) enum CallError {
 
 /// The result of an operation.
 #[derive(Debug)]
-pub(crate) struct Done<T> {
-    pub(crate) reply: T,
+pub(crate) struct Done {
+    pub(crate) answered: Answered<Answers>,
     /// How many events the agent had then.
     pub(crate) events: u64,
 }
@@ -128,38 +130,37 @@ impl Link {
 
     /// Does an operation. Repeats it where that is safe, for as long as [`Timing::patience`], and on the same run of the agent only if it
     /// would act twice.
-    pub(crate) async fn call<O: Operation>(
-        &self,
-        operation: &O,
-    ) -> Result<Done<O::Reply>, CallError> {
-        let body = to_body(operation)?;
-        let (repeat, waits) = (operation.repeat(), operation.waits());
-        let prepared = || Ok((body.clone(), waits));
-        self.attempt::<O>(repeat, waits, operation.max_reply(), prepared)
-            .await
+    pub(crate) async fn call(&self, asked: &Asked<Operation>) -> Result<Done, CallError> {
+        let body = to_body(asked)?;
+        let prepared = || Ok((body.clone(), waits(asked)));
+        self.attempt(asked, prepared).await
     }
 
-    /// Does an operation that waits. `operation` returns it with the rest of its time, once for each attempt.
-    pub(crate) async fn wait<O: Operation>(
+    /// Does an operation that needs nothing from its caller.
+    pub(crate) async fn ask<O: Typed>(&self, operation: O) -> Result<O::Answer, CallError> {
+        let done = self.call(&Asked::from(operation.into())).await?;
+        Ok(O::answered(done.answered.answer))
+    }
+
+    /// Does an operation that waits. `asked` returns it with the rest of its time, once for each attempt.
+    pub(crate) async fn wait(
         &self,
-        operation: impl Fn() -> O,
-    ) -> Result<Done<O::Reply>, CallError> {
+        asked: impl Fn() -> Asked<Operation>,
+    ) -> Result<Done, CallError> {
         let prepared = || {
-            let operation = operation();
-            Ok((to_body(&operation)?, operation.waits()))
+            let asked = asked();
+            Ok((to_body(&asked)?, waits(&asked)))
         };
-        let (waits, most) = (operation().waits(), operation().max_reply());
-        self.attempt::<O>(Repeat::Harmless, waits, most, prepared)
-            .await
+        self.attempt(&asked(), prepared).await
     }
 
-    async fn attempt<O: Operation>(
+    async fn attempt(
         &self,
-        repeat: Repeat,
-        waits: Duration,
-        most: usize,
+        asked: &Asked<Operation>,
         prepared: impl Fn() -> Result<(Bytes, Duration), CallError>,
-    ) -> Result<Done<O::Reply>, CallError> {
+    ) -> Result<Done, CallError> {
+        let (operation, waits) = (&asked.operation, waits(asked));
+        let repeat = operation.repeat();
         let mut attempts = Attempts::new(repeat, self.timing.patience + waits);
         let mut headers = HeaderMap::new();
         headers.insert(OPERATIONS, VERSION.into());
@@ -175,12 +176,12 @@ impl Link {
             let uploading = Duration::from_millis(body.len() as u64 / SLOWEST);
             let request = Request {
                 method: Method::POST,
-                path: format!("{PATH}/{}", O::NAME),
+                path: format!("{PATH}/{}", operation.name()),
                 headers: headers.clone(),
                 within: attempts.within(self.timing.answer) + waits + uploading,
                 body,
             };
-            let failure = match self.called_once::<O>(request, most, &mut attempts).await {
+            let failure = match self.called_once(operation, request, &mut attempts).await {
                 Ok(done) => return Ok(done),
                 Err(failure) => failure,
             };
@@ -188,21 +189,25 @@ impl Link {
         }
     }
 
-    async fn called_once<O: Operation>(
+    async fn called_once(
         &self,
+        operation: &Operation,
         mut request: Request,
-        most: usize,
         attempts: &mut Attempts,
-    ) -> Result<Done<O::Reply>, Failure> {
+    ) -> Result<Done, Failure> {
         if attempts.repeat != Repeat::Harmless {
             let run = self.run_for(attempts).await?;
             request.headers.insert(INSTANCE, run.instance);
         }
         let (transport, answer) = self.send(request, attempts).await?;
+        let most = operation.max_answer();
         let (headers, body) = self.read(&*transport, answer, most).await?;
         let events = headers.get(EVENTS);
         let events = events.and_then(|events| events.to_str().ok()?.parse().ok());
-        let reply = serde_json::from_slice(&body.bytes).map_err(|error| {
+        let mut json = serde_json::Deserializer::from_slice(&body.bytes);
+        let answered = operation.read_answer(&mut json);
+        let answered = answered.and_then(|answered| json.end().map(|()| answered));
+        let answered = answered.map_err(|error| {
             Failure::Broken(format!("the answer of the agent cannot be read: {error}"))
         })?;
         let mut known = self.run.lock();
@@ -212,7 +217,7 @@ impl Link {
             *known = None;
         }
         Ok(Done {
-            reply,
+            answered,
             events: events.unwrap_or_default(),
         })
     }
@@ -432,8 +437,13 @@ impl Attempts {
     }
 }
 
-fn to_body(operation: &impl Operation) -> Result<Bytes, CallError> {
-    let body = serde_json::to_vec(operation);
+/// Returns how long an agent may wait before it answers.
+fn waits(asked: &Asked<Operation>) -> Duration {
+    asked.operation.waits() + asked.for_end.unwrap_or_default()
+}
+
+fn to_body(asked: &Asked<Operation>) -> Result<Bytes, CallError> {
+    let body = serde_json::to_vec(asked);
     body.map(Bytes::from)
         .map_err(|error| CallError::Refused(error.to_string()))
 }

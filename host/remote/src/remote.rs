@@ -7,18 +7,12 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
-use toolhost_state::id::ChatId;
-use toolhost_workspace::files::{self, CpuAccount, Entry, Metadata, Skipped, Write};
+use toolhost_workspace::files;
 use toolhost_workspace::operation::{
-    Cancel, Charged, End, EndChat, Find, GetStatus, Identity, InfoOf, List, ListAll, MetadataOf,
-    Observe, Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal,
-    SkipLines, Start, StartedAnd, TakeSnapshot, Wait, WaitedAnd, Within, WriteFiles,
+    Answer, Asked, Identity, Operation, Restrict, Start, TakeSnapshot, Typed, Wait,
 };
-use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
-    Started, State, Subscriber, WaitOptions, Waited, Wake,
-};
-use toolhost_workspace::{Owner, Status, Workspace};
+use toolhost_workspace::process::{Error, Info, Subscriber, WaitOptions, Waited, Wake};
+use toolhost_workspace::{Context, Owner, Workspace};
 
 use crate::ends::Ends;
 use crate::events::{Events, GONE};
@@ -67,65 +61,66 @@ impl Remote {
         Ok((remote, identity))
     }
 
-    /// Does an operation on processes.
-    async fn call<T, O>(&self, owner: Owner<'_>, operation: O) -> Result<Done<T>, Error>
-    where
-        O: Operation<Reply = Result<T, Error>>,
-    {
-        let done = self.shared.link.call(&operation).await?;
-        let reply = done.reply.map_err(|error| self.better(owner, error))?;
-        Ok(Done {
-            reply,
-            events: done.events,
-        })
-    }
-
-    /// As [`Self::call`], and waits for the events that the operation caused.
-    async fn change<T, O>(&self, owner: Owner<'_>, operation: O) -> Result<T, Error>
-    where
-        O: Operation<Reply = Result<T, Error>>,
-    {
-        let done = self.call(owner, operation).await?;
-        self.shared.events.caught_up(done.events).await;
-        Ok(done.reply)
-    }
-
-    /// Does an operation on files, and charges the account.
-    async fn charged<T, O>(&self, operation: O, account: &CpuAccount) -> Result<T, files::Error>
-    where
-        O: Operation<Reply = Charged<Result<T, files::Error>>>,
-    {
-        let Charged { cpu, result } = self.shared.link.call(&operation).await?.reply;
-        account.add(cpu);
-        result
-    }
-
-    fn within(&self, account: &CpuAccount) -> Within {
-        Within {
+    /// Sends an operation, unless its answer has come before.
+    async fn send(&self, context: &Context, operation: Operation) -> Answer {
+        let for_end = match &operation {
+            Operation::Start(Start { command, .. }) => match command.check() {
+                // The caller goes on with something else.
+                Ok(()) => (!command.background).then_some(FOR_END),
+                Err(error) => return operation.failed(error),
+            },
+            Operation::TakeSnapshot(TakeSnapshot { owner, id }) => {
+                match self.shared.ends.take(owner.as_ref(), id) {
+                    Some(ended) => return Answer::TakeSnapshot(Ok(ended.snapshot)),
+                    None => None,
+                }
+            }
+            _ => None,
+        };
+        let asked = Asked {
             roots: self.roots.clone(),
-            cpu: account.left(),
+            cpu: context.account.left(),
+            for_end,
+            operation,
+        };
+        let Done { answered, events } = match self.shared.link.call(&asked).await {
+            Ok(done) => done,
+            Err(error) => return asked.operation.failed(error.into()),
+        };
+        let operation = asked.operation;
+        context.account.add(answered.cpu);
+        let mut answer = answered.answer;
+        let ended = match (&answer, answered.ended) {
+            (Answer::Start(Ok(started)), Some(ended)) => {
+                let owner = operation.owner();
+                self.shared.ends.add(owner, &started.id, ended);
+                true
+            }
+            _ => false,
+        };
+        if let Some(error) = answer.error() {
+            self.better(operation.owner(), error);
+        } else if operation.changes() || ended {
+            self.shared.events.caught_up(events).await;
         }
+        answer
     }
 
     /// Says of a process that was live that it is gone, instead of that it never was.
-    fn better(&self, owner: Owner<'_>, error: Error) -> Error {
-        match error {
-            Error::NotFound(id) if self.shared.events.is_live(owner, &id) => {
-                Error::Failed(format!("process {id:?} is lost: {GONE}"))
-            }
-            error => error,
+    fn better(&self, owner: Owner<'_>, error: &mut Error) {
+        if let Error::NotFound(id) = error
+            && self.shared.events.is_live(owner, id)
+        {
+            *error = Error::Failed(format!("process {id:?} is lost: {GONE}"));
         }
     }
 
-    async fn wait_in_rounds(
-        &self,
-        owner: Owner<'_>,
-        id: &str,
-        options: WaitOptions,
-    ) -> Result<Waited, Error> {
+    async fn wait_in_rounds(&self, wait: Wait) -> Result<Waited, Error> {
+        let Wait { owner, id, options } = wait;
+        let owner = owner.as_ref();
         if options.until.is_none()
             && !options.output
-            && let Some(ended) = self.shared.ends.get(owner, id)
+            && let Some(ended) = self.shared.ends.get(owner, &id)
         {
             return Ok(ended.waited);
         }
@@ -137,22 +132,28 @@ impl Remote {
             });
             let ends = Instant::now() + ends;
             // An attempt after a failure has the rest of the time, so that failures do not make the wait longer.
-            let wait = || Wait {
-                owner: owner.cloned(),
-                id: id.to_owned(),
-                options: WaitOptions {
-                    timeout: ends.saturating_duration_since(Instant::now()),
-                    ..options.clone()
-                },
+            let wait = || {
+                let wait = Wait {
+                    owner: owner.cloned(),
+                    id: id.clone(),
+                    options: WaitOptions {
+                        timeout: ends.saturating_duration_since(Instant::now()),
+                        ..options.clone()
+                    },
+                };
+                Asked::from(Operation::from(wait))
             };
-            let done = self.shared.link.wait(wait).await?;
-            let answer = done.reply.map_err(|error| self.better(owner, error))?;
-            let WaitedAnd { waited, ended } = answer;
-            if let Some(ended) = ended {
-                self.shared.ends.add(owner, id, ended);
+            let Done { answered, events } = self.shared.link.wait(wait).await?;
+            let mut waited = Wait::answered(answered.answer);
+            if let Err(error) = &mut waited {
+                self.better(owner, error);
+            }
+            let waited = waited?;
+            if let Some(ended) = answered.ended {
+                self.shared.ends.add(owner, &id, ended);
             }
             if waited.wake == Wake::Ended {
-                self.shared.events.caught_up(done.events).await;
+                self.shared.events.caught_up(events).await;
             }
             let is_over = until.is_some_and(|until| ends >= until);
             if waited.wake != Wake::TimedOut || is_over {
@@ -167,8 +168,13 @@ impl Workspace for Remote {
         &self.shared.root
     }
 
-    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
-        Box::pin(async { Ok(self.call(None, GetStatus {}).await?.reply) })
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
+        Box::pin(async move {
+            match operation {
+                Operation::Wait(wait) => Answer::Wait(self.wait_in_rounds(wait).await),
+                other => self.send(context, other).await,
+            }
+        })
     }
 
     fn hear_since(&self, ago: Duration) {
@@ -190,261 +196,27 @@ impl Workspace for Remote {
         });
     }
 
-    fn start<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
-        Box::pin(async move {
-            command.check()?;
-            let start = Start {
-                owner: owner.cloned(),
-                // The caller goes on with something else.
-                for_end: (!command.background).then_some(FOR_END),
-                command,
-            };
-            let done = self.call(owner, start).await?;
-            let StartedAnd { started, ended } = done.reply;
-            if let Some(ended) = ended {
-                self.shared.ends.add(owner, &started.id, ended);
-                self.shared.events.caught_up(done.events).await;
-            }
-            Ok(started)
-        })
-    }
-
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        reach: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        let operation = Open {
-            chat: chat.clone(),
-            reach: reach.map(str::to_owned),
-            id: id.to_owned(),
-        };
-        Box::pin(async { Ok(self.call(Some(chat), operation).await?.reply) })
-    }
-
-    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
-        let id = id.to_owned();
-        Box::pin(async { Ok(self.call(None, Find { id }).await?.reply) })
-    }
-
-    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        let operation = InfoOf {
-            owner: owner.cloned(),
-            id: id.to_owned(),
-        };
-        Box::pin(async move { Ok(self.call(owner, operation).await?.reply) })
-    }
-
-    fn wait<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        options: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
-        Box::pin(self.wait_in_rounds(owner, id, options))
-    }
-
-    fn snapshot<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        let operation = TakeSnapshot {
-            owner: owner.cloned(),
-            id: id.to_owned(),
-        };
-        Box::pin(async move {
-            if let Some(ended) = self.shared.ends.take(owner, id) {
-                return Ok(ended.snapshot);
-            }
-            Ok(self.call(owner, operation).await?.reply)
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        let read = Read {
-            owner: owner.cloned(),
-            id: id.to_owned(),
-            since,
-            max,
-        };
-        Box::pin(async move { Ok(self.call(owner, read).await?.reply) })
-    }
-
-    fn signal<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        let operation = SendSignal {
-            owner: owner.cloned(),
-            id: id.to_owned(),
-            signal,
-            grace,
-        };
-        Box::pin(self.change(owner, operation))
-    }
-
-    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        let operation = End {
-            owner: owner.cloned(),
-            id: id.to_owned(),
-        };
-        Box::pin(self.change(owner, operation))
-    }
-
-    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        let operation = Cancel {
-            owner: owner.cloned(),
-            key: key.to_owned(),
-        };
-        Box::pin(self.change(owner, operation))
-    }
-
-    fn list<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        let list = List {
-            owner: owner.cloned(),
-            running_only,
-            max,
-        };
-        Box::pin(async move { Ok(self.call(owner, list).await?.reply) })
-    }
-
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
-        Box::pin(async { Ok(self.call(None, ListAll { query }).await?.reply) })
-    }
-
-    fn observe(
-        &self,
-        processes: Vec<ProcessName>,
-    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
-        Box::pin(async { Ok(self.call(None, Observe { processes }).await?.reply) })
-    }
-
-    fn metadata(
-        &self,
-        path: String,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Metadata, files::Error>> {
-        let within = self.within(&account);
-        Box::pin(async move { self.charged(MetadataOf { path, within }, &account).await })
-    }
-
-    fn read_file(
-        &self,
-        path: String,
-        offset: u64,
-        max: usize,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<files::Chunk, files::Error>> {
-        let read = ReadFile {
-            path,
-            offset,
-            max,
-            within: self.within(&account),
-        };
-        Box::pin(async move { self.charged(read, &account).await })
-    }
-
-    fn skip_lines(
-        &self,
-        path: String,
-        offset: u64,
-        lines: u64,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Skipped, files::Error>> {
-        let skip = SkipLines {
-            path,
-            offset,
-            lines,
-            within: self.within(&account),
-        };
-        Box::pin(async move { self.charged(skip, &account).await })
-    }
-
-    fn write_files(
-        &self,
-        writes: Vec<Write>,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
-        let within = self.within(&account);
-        Box::pin(async move {
-            let write = WriteFiles { writes, within };
-            let done = self.shared.link.call(&write).await;
-            let Charged { cpu, result } = done.map_err(|error| (0, error.into()))?.reply;
-            account.add(cpu);
-            result
-        })
-    }
-
-    fn read_directory(
-        &self,
-        path: String,
-        after: Option<String>,
-        max: usize,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<(Vec<Entry>, bool), files::Error>> {
-        let read = ReadDirectory {
-            path,
-            after,
-            max,
-            within: self.within(&account),
-        };
-        Box::pin(async move { self.charged(read, &account).await })
-    }
-
-    fn resolve(
-        &self,
-        path: String,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<PathBuf, files::Error>> {
-        let within = self.within(&account);
-        Box::pin(async move { self.charged(Resolve { path, within }, &account).await })
-    }
-
     fn restricted<'a>(
         &'a self,
         roots: &'a [PathBuf],
     ) -> BoxFuture<'a, Result<Arc<dyn Workspace>, files::Error>> {
-        let roots = roots.to_vec();
         Box::pin(async move {
             if self.roots.is_some() {
                 let text = "a part of the workspace of an agent has no parts";
                 return Err(files::Error::Invalid(text.into()));
             }
+            let roots = roots.to_vec();
+            let whole: &dyn Workspace = self;
             let restrict = Restrict {
                 roots: roots.clone(),
             };
-            self.shared.link.call(&restrict).await?.reply?;
+            whole.run(&Context::default(), restrict).await?;
             let restricted = Self {
                 shared: Arc::clone(&self.shared),
                 roots: Some(roots),
             };
             Ok(Arc::new(restricted) as Arc<dyn Workspace>)
         })
-    }
-
-    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        let operation = EndChat { chat: chat.clone() };
-        Box::pin(self.change(Some(chat), operation))
     }
 
     /// Ends nothing: the processes are the agent's, and live on.
@@ -454,16 +226,6 @@ impl Workspace for Remote {
 }
 
 impl From<CallError> for Error {
-    fn from(error: CallError) -> Self {
-        match error {
-            CallError::Unavailable(text) => Self::Unavailable(text),
-            CallError::Refused(text) => Self::Failed(text),
-            CallError::Unknown(text) => Self::UnknownOutcome(text),
-        }
-    }
-}
-
-impl From<CallError> for files::Error {
     fn from(error: CallError) -> Self {
         match error {
             CallError::Unavailable(text) => Self::Unavailable(text),

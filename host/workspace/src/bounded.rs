@@ -3,19 +3,19 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{self, StreamExt as _};
 
 use toolhost_state::id::ChatId;
 
-use super::{Owner, Workspace};
+use super::{Context, Owner, Workspace};
 use crate::files;
-use crate::process::{
-    AllQuery, Chunk, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot, State,
-    WaitOptions, Waited,
+use crate::operation::{
+    Answer, Cancel, End, EndChat, Find, InfoOf, List, ListAll, Observe, Open, Operation, Read,
+    SendSignal, TakeSnapshot, Wait,
 };
+use crate::process::{AllQuery, Error, Info, Listed, Observation, ProcessName};
 
 /// The sight of a caller: which processes it may see.
 pub trait Sight: Send + Sync {
@@ -46,6 +46,73 @@ impl Bounded {
             false => Err(Error::NotFound(id.to_owned())),
         }
     }
+
+    async fn open(&self, Open { chat, reach, id }: &Open) -> Result<ChatId, Error> {
+        let chat = self.inner.open(chat, reach.as_deref(), id).await?;
+        self.visible(Some(&chat), id).await?;
+        Ok(chat)
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<ChatId>, Error> {
+        let owner = self.inner.find(id).await?;
+        self.visible(owner.as_ref(), id).await?;
+        Ok(owner)
+    }
+
+    async fn list(
+        &self,
+        owner: Owner<'_>,
+        running_only: bool,
+        max: usize,
+    ) -> Result<(Vec<Info>, usize), Error> {
+        let (mut infos, _) = self.inner.list(owner, running_only, usize::MAX).await?;
+        let looks = infos
+            .iter()
+            .map(|info| self.sight.sees(owner, info.key.as_deref()));
+        let mut seen = all(looks.collect()).await;
+        infos.retain(|_| seen.next() == Some(true));
+        let total = infos.len();
+        infos.truncate(max);
+        Ok((infos, total))
+    }
+
+    async fn list_all(&self, query: &AllQuery) -> Result<Listed, Error> {
+        let whole = AllQuery {
+            max: usize::MAX,
+            ..query.clone()
+        };
+        let mut listed = self.inner.list_all(whole).await?;
+        let looks = listed.processes.iter().map(|one| {
+            let (owner, key) = (one.owner.as_ref(), one.info.key.as_deref());
+            self.sight.sees(owner, key)
+        });
+        let mut seen = all(looks.collect()).await;
+        listed.processes.retain(|_| seen.next() == Some(true));
+        listed.total = listed.processes.len();
+        listed.processes.truncate(query.max);
+        Ok(listed)
+    }
+
+    async fn observe(&self, processes: &[ProcessName]) -> Result<Vec<Observation>, Error> {
+        let infos = processes.iter().map(async |process| {
+            let visible = self.visible(process.owner.as_ref(), &process.id).await;
+            visible.is_ok().then(|| process.clone())
+        });
+        let visible = join_all(infos).await.into_iter().flatten().collect();
+        self.inner.observe(visible).await
+    }
+
+    async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, Error> {
+        let (live, _) = self.list(Some(chat), true, usize::MAX).await?;
+        let ends = live.iter().map(|info| self.inner.end(Some(chat), &info.id));
+        for ended in join_all(ends).await {
+            match ended {
+                Ok(_) | Err(Error::NotFound(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(live)
+    }
 }
 
 /// Returns what all looks show, in their order.
@@ -70,145 +137,46 @@ impl Workspace for Bounded {
         Some(&*self.inner)
     }
 
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        reach: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let chat = self.inner.open(chat, reach, id).await?;
-            self.visible(Some(&chat), id).await?;
-            Ok(chat)
-        })
-    }
-
-    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
-        Box::pin(async move {
-            let owner = self.inner.find(id).await?;
-            self.visible(owner.as_ref(), id).await?;
-            Ok(owner)
-        })
-    }
-
-    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        Box::pin(self.visible(owner, id))
-    }
-
-    fn wait<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        options: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
-        Box::pin(async move {
-            self.visible(owner, id).await?;
-            self.inner.wait(owner, id, options).await
-        })
-    }
-
-    fn snapshot<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        Box::pin(async move {
-            self.visible(owner, id).await?;
-            self.inner.snapshot(owner, id).await
-        })
-    }
-
-    fn read<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        Box::pin(async move {
-            self.visible(owner, id).await?;
-            self.inner.read(owner, id, since, max).await
-        })
-    }
-
-    fn signal<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move {
-            self.visible(owner, id).await?;
-            self.inner.signal(owner, id, signal, grace).await
-        })
-    }
-
-    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move {
-            self.visible(owner, id).await?;
-            self.inner.end(owner, id).await
-        })
-    }
-
-    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        Box::pin(async move {
-            match self.sight.sees(owner, Some(key)).await {
-                true => self.inner.cancel(owner, key).await,
-                false => Ok(0),
-            }
-        })
-    }
-
-    fn list<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        Box::pin(async move {
-            let (mut infos, _) = self.inner.list(owner, running_only, usize::MAX).await?;
-            let looks = infos
-                .iter()
-                .map(|info| self.sight.sees(owner, info.key.as_deref()));
-            let mut seen = all(looks.collect()).await;
-            infos.retain(|_| seen.next() == Some(true));
-            let total = infos.len();
-            infos.truncate(max);
-            Ok((infos, total))
-        })
-    }
-
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
-        Box::pin(async move {
-            let whole = AllQuery {
-                max: usize::MAX,
-                ..query
+            let visible = match &operation {
+                Operation::InfoOf(InfoOf { owner, id }) => {
+                    return Answer::InfoOf(self.visible(owner.as_ref(), id).await);
+                }
+                Operation::Wait(Wait { owner, id, .. })
+                | Operation::TakeSnapshot(TakeSnapshot { owner, id })
+                | Operation::Read(Read { owner, id, .. })
+                | Operation::SendSignal(SendSignal { owner, id, .. })
+                | Operation::End(End { owner, id }) => self.visible(owner.as_ref(), id).await,
+                Operation::Open(open) => return Answer::Open(self.open(open).await),
+                Operation::Find(Find { id }) => return Answer::Find(self.find(id).await),
+                Operation::Cancel(Cancel { owner, key })
+                    if !self.sight.sees(owner.as_ref(), Some(key)).await =>
+                {
+                    return Answer::Cancel(Ok(0));
+                }
+                Operation::List(List {
+                    owner,
+                    running_only,
+                    max,
+                }) => {
+                    return Answer::List(self.list(owner.as_ref(), *running_only, *max).await);
+                }
+                Operation::ListAll(ListAll { query }) => {
+                    return Answer::ListAll(self.list_all(query).await);
+                }
+                Operation::EndChat(EndChat { chat }) => {
+                    return Answer::EndChat(self.end_chat(chat).await);
+                }
+                Operation::Observe(Observe { processes }) => {
+                    return Answer::Observe(self.observe(processes).await);
+                }
+                _ => return self.inner.call(context, operation).await,
             };
-            let mut listed = self.inner.list_all(whole).await?;
-            let looks = listed.processes.iter().map(|one| {
-                let (owner, key) = (one.owner.as_ref(), one.info.key.as_deref());
-                self.sight.sees(owner, key)
-            });
-            let mut seen = all(looks.collect()).await;
-            listed.processes.retain(|_| seen.next() == Some(true));
-            listed.total = listed.processes.len();
-            listed.processes.truncate(query.max);
-            Ok(listed)
-        })
-    }
-
-    fn observe(
-        &self,
-        processes: Vec<ProcessName>,
-    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
-        Box::pin(async move {
-            let infos = processes.into_iter().map(async |process| {
-                let visible = self.visible(process.owner.as_ref(), &process.id).await;
-                visible.is_ok().then_some(process)
-            });
-            let visible = join_all(infos).await.into_iter().flatten().collect();
-            self.inner.observe(visible).await
+            match visible {
+                Ok(_) => self.inner.call(context, operation).await,
+                Err(error) => operation.failed(error),
+            }
         })
     }
 
@@ -220,20 +188,6 @@ impl Workspace for Bounded {
             let inner = self.inner.restricted(roots).await?;
             let bounded = Self::new(inner, Arc::clone(&self.sight));
             Ok(Arc::new(bounded) as Arc<dyn Workspace>)
-        })
-    }
-
-    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        Box::pin(async move {
-            let (live, _) = self.list(Some(chat), true, usize::MAX).await?;
-            let ends = live.iter().map(|info| self.inner.end(Some(chat), &info.id));
-            for ended in join_all(ends).await {
-                match ended {
-                    Ok(_) | Err(Error::NotFound(_)) => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            Ok(live)
         })
     }
 }

@@ -136,7 +136,8 @@ async fn the_tools_of_a_chat_are_here_and_its_commands_and_files_there() {
     let other = agents.agents[0]
         .0
         .request(Method::POST, "/api/v0/workspace/start");
-    let other = other.header("toolhost-operations", "1").json(&of_others);
+    let of_others = json!({ "operation": of_others });
+    let other = other.header("toolhost-operations", "2").json(&of_others);
     assert_eq!(other.send().await.unwrap().status(), 200);
 
     let all = agents
@@ -175,11 +176,11 @@ async fn the_tools_of_a_chat_are_here_and_its_commands_and_files_there() {
         .done(Method::DELETE, &format!("{path}?force=true"), None)
         .await;
     assert_eq!(removed["ended"][0]["id"], json!(id), "{removed}");
-    let info = json!({ "owner": "a", "id": id });
+    let info = json!({ "operation": { "owner": "a", "id": id } });
     let info = agents.agents[0]
         .0
         .request(Method::POST, "/api/v0/workspace/info")
-        .header("toolhost-operations", "1")
+        .header("toolhost-operations", "2")
         .json(&info)
         .send()
         .await

@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use serde_json::{Value, json};
 use toolhost_state::secret::Secret;
+use toolhost_workspace::operation::VERSION;
 
 use crate::harness::serving;
 
@@ -21,7 +22,7 @@ async fn serve(routes: Router) -> String {
 fn identity(change: impl FnOnce(&mut Value)) -> Router {
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap();
     let mut identity = json!({
-        "operations": 1, "toolhost": "9.9.9", "instance": "i", "root": "/", "files": "Write",
+        "operations": VERSION, "toolhost": "9.9.9", "instance": "i", "root": "/", "files": "Write",
         "remembers_starts": true, "time_unix_ms": u64::try_from(now.as_millis()).unwrap(),
     });
     change(&mut identity);
@@ -50,7 +51,7 @@ async fn each_error_says_what_to_do() {
     assert!(error.contains("does not accept the token"), "{error}");
 
     let plain = Router::new().fallback(async || "hello");
-    let newer = identity(|identity| identity["operations"] = json!(2));
+    let newer = identity(|identity| identity["operations"] = json!(VERSION + 1));
     let upgrade = Router::new().fallback(async || {
         let said = json!({ "message": "This agent has version 2." });
         (StatusCode::UPGRADE_REQUIRED, said.to_string())

@@ -89,7 +89,7 @@ async fn apply(
 ) -> Result<Response, ApiError> {
     watched.approve("edit-files", &body).await?;
     let _permit = EDITS.acquire().await;
-    let edited = body.run(Arc::new(watched.workspace(workspace))).await?;
+    let edited = body.run(watched.workspace(workspace)).await?;
     let edited = Edited { files: edited };
     Ok(reply::json(StatusCode::OK, &edited))
 }

@@ -55,7 +55,7 @@ async fn store(
     let (data, _held) = body.into_parts();
     let when = Precondition::Any;
     let write = Write { path, data, when };
-    write_one(&watched.workspace(workspace), write).await?;
+    write_one(&*watched.workspace(workspace), write).await?;
     Ok(reply::json(StatusCode::OK, &json!({ "message": message })))
 }
 

@@ -4,11 +4,9 @@ use std::any::Any;
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
-use toolhost_state::id::ChatId;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{
-    Cancel, End, MetadataOf, Operation, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal,
-    SkipLines, Start, WriteFiles,
+    MetadataOf, ReadDirectory, ReadFile, Resolve, Restrict, SkipLines, Start, Typed, WriteFiles,
 };
 
 use crate::error::ApiError;
@@ -36,20 +34,6 @@ pub(super) fn refusal(name: &str, files: FilesGrant) -> Option<ApiError> {
         FilesGrant::None | FilesGrant::Read | FilesGrant::Write => return None,
     };
     Some(ApiError::new(StatusCode::FORBIDDEN, message))
-}
-
-/// Returns the chat whose processes an operation changes.
-pub(super) fn owner(operation: &dyn Any) -> Option<&ChatId> {
-    if let Some(start) = operation.downcast_ref::<Start>() {
-        return start.owner.as_ref();
-    }
-    if let Some(signal) = operation.downcast_ref::<SendSignal>() {
-        return signal.owner.as_ref();
-    }
-    if let Some(end) = operation.downcast_ref::<End>() {
-        return end.owner.as_ref();
-    }
-    operation.downcast_ref::<Cancel>()?.owner.as_ref()
 }
 
 /// Returns the name and the arguments with which the approval hook is asked; `None` if it is not asked.

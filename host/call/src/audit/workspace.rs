@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use toolhost_workspace::files::{self, CpuAccount, Metadata, Write};
-use toolhost_workspace::process::{Command, Error, Signal, Started, State};
-use toolhost_workspace::{Owner, Workspace};
+use toolhost_workspace::files::{self, Metadata, Write};
+use toolhost_workspace::operation::{Answer, Operation, SendSignal, Start, WriteFiles};
+use toolhost_workspace::process::{Error, Started, State};
+use toolhost_workspace::{Context, Workspace};
 
 use super::{Trail, Use};
 
@@ -24,6 +24,65 @@ impl Audited {
     pub fn new(inner: Arc<dyn Workspace>, trail: Trail) -> Self {
         Self { inner, trail }
     }
+
+    async fn start(&self, Start { owner, command }: Start) -> Result<Started, Error> {
+        let digest = blake3::hash(command.command.as_bytes()).to_hex();
+        let used = |process| Use::ProcessStart {
+            process,
+            command: digest.to_string(),
+        };
+        let pending = Pending::new(&self.trail, vec![used(None)]);
+        let started = self.inner.start(owner.as_ref(), command).await;
+        match &started {
+            Ok(Started { id, is_new: true }) => pending.settle([used(Some(id.clone()))]),
+            Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
+            Err(Error::Busy(why)) => pending.settle([Use::ProcessRefused {
+                command: digest.to_string(),
+                why: why.clone(),
+            }]),
+            Ok(Started { is_new: false, .. }) | Err(_) => pending.settle([]),
+        }
+        started
+    }
+
+    async fn signal(&self, operation: SendSignal) -> Result<State, Error> {
+        let SendSignal {
+            owner,
+            id,
+            signal,
+            grace,
+        } = operation;
+        let used = Use::ProcessSignal {
+            process: id.clone(),
+            signal: signal.to_string(),
+        };
+        let pending = Pending::new(&self.trail, vec![used]);
+        let state = self.inner.signal(owner.as_ref(), &id, signal, grace).await;
+        match &state {
+            Ok(_) | Err(Error::UnknownOutcome(_)) => drop(pending),
+            Err(_) => pending.settle([]),
+        }
+        state
+    }
+
+    async fn write(
+        &self,
+        context: &Context,
+        write: WriteFiles,
+    ) -> Result<Vec<Metadata>, (usize, files::Error)> {
+        let asked: Vec<Use> = write.writes.iter().map(uncertain).collect();
+        let pending = Pending::new(&self.trail, asked.clone());
+        let written = self.inner.run(context, write).await;
+        match &written {
+            Ok(written) => {
+                let used = asked.into_iter().zip(written);
+                pending.settle(used.map(|(used, metadata)| certain(used, metadata)));
+            }
+            Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
+            Err(_) => pending.settle([]),
+        }
+        written
+    }
 }
 
 impl Workspace for Audited {
@@ -35,72 +94,16 @@ impl Workspace for Audited {
         Some(&*self.inner)
     }
 
-    fn start<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let digest = blake3::hash(command.command.as_bytes()).to_hex();
-            let used = |process| Use::ProcessStart {
-                process,
-                command: digest.to_string(),
-            };
-            let pending = Pending::new(&self.trail, vec![used(None)]);
-            let started = self.inner.start(owner, command).await;
-            match &started {
-                Ok(Started { id, is_new: true }) => pending.settle([used(Some(id.clone()))]),
-                Err(Error::UnknownOutcome(_) | Error::Interrupted) => drop(pending),
-                Err(Error::Busy(why)) => pending.settle([Use::ProcessRefused {
-                    command: digest.to_string(),
-                    why: why.clone(),
-                }]),
-                Ok(Started { is_new: false, .. }) | Err(_) => pending.settle([]),
-            }
-            started
-        })
-    }
-
-    fn signal<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move {
-            let used = Use::ProcessSignal {
-                process: id.to_owned(),
-                signal: signal.to_string(),
-            };
-            let pending = Pending::new(&self.trail, vec![used]);
-            let state = self.inner.signal(owner, id, signal, grace).await;
-            match &state {
-                Ok(_) | Err(Error::UnknownOutcome(_)) => drop(pending),
-                Err(_) => pending.settle([]),
-            }
-            state
-        })
-    }
-
-    fn write_files(
-        &self,
-        writes: Vec<Write>,
-        account: Arc<CpuAccount>,
-    ) -> BoxFuture<'_, Result<Vec<Metadata>, (usize, files::Error)>> {
-        Box::pin(async move {
-            let asked: Vec<Use> = writes.iter().map(uncertain).collect();
-            let pending = Pending::new(&self.trail, asked.clone());
-            let written = self.inner.write_files(writes, account).await;
-            match &written {
-                Ok(written) => {
-                    let used = asked.into_iter().zip(written);
-                    pending.settle(used.map(|(used, metadata)| certain(used, metadata)));
+            match operation {
+                Operation::Start(start) => Answer::Start(self.start(start).await),
+                Operation::SendSignal(signal) => Answer::SendSignal(self.signal(signal).await),
+                Operation::WriteFiles(write) => {
+                    Answer::WriteFiles(self.write(context, write).await)
                 }
-                Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
-                Err(_) => pending.settle([]),
+                other => self.inner.call(context, other).await,
             }
-            written
         })
     }
 

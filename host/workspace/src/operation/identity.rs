@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::files::FilesGrant;
 
 /// The version of the operations: of their names, fields and meanings. Client and agent must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// An agent, as it introduces itself to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -3,17 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use tokio::time::timeout;
 use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
+use toolhost_workspace::operation::{Answer, Find, ListAll, Observe, Open, Operation, Start};
 use toolhost_workspace::process::{
-    AllQuery, Chunk, Command, Error, Info, ListPlace, Listed, Observation, ProcessName, Signal,
-    Snapshot, Started, State, Subscriber, WaitOptions, Waited,
+    AllQuery, Error, ListPlace, Listed, Observation, ProcessName, Started, Subscriber,
 };
-use toolhost_workspace::{Owner, Status, Workspace};
+use toolhost_workspace::{Context, Owner, Status, Workspace};
 
 use super::Workspaces;
 use super::elsewhere::ONE_OF_MANY;
@@ -73,6 +72,99 @@ impl Routed {
             None => Error::NotFound(id.to_owned()),
         })
     }
+
+    async fn status(&self) -> Result<Status, Error> {
+        let status = self.0.default.status().await?;
+        Ok(Status {
+            named: Some(self.0.counts()),
+            ..status
+        })
+    }
+
+    async fn start(&self, Start { owner, command }: Start) -> Result<Started, Error> {
+        let workspace = match &owner {
+            Some(chat) => self.opened(chat).await?,
+            None => Arc::clone(&self.0.default),
+        };
+        workspace.start(owner.as_ref(), command).await
+    }
+
+    async fn open(&self, Open { chat, reach, id }: &Open) -> Result<ChatId, Error> {
+        let registry = self.registry(Some(chat)).await?;
+        let opened = registry.open(chat, reach.as_deref(), id).await;
+        let (error, reach) = match (opened, reach) {
+            (Err(error @ Error::NotFound(_)), Some(reach)) => (error, reach),
+            (opened, _) => return opened,
+        };
+        match self.find(id).await? {
+            Some(owner) if owner.as_str().starts_with(reach) => Ok(owner),
+            _ => Err(error),
+        }
+    }
+
+    async fn find(&self, id: &str) -> Result<Option<ChatId>, Error> {
+        match self.0.default.find(id).await {
+            Err(Error::NotFound(_)) => self.find_elsewhere(id).await,
+            found => found,
+        }
+    }
+
+    async fn list_all(&self, query: AllQuery) -> Result<Listed, Error> {
+        let max = query.max;
+        let mut all = self.0.default.list_all(query.clone()).await?;
+        for (name, listed) in self.0.list_elsewhere(&query).await {
+            match listed {
+                Some(listed) => {
+                    all.processes.extend(listed.processes);
+                    all.total += listed.total;
+                }
+                None => all.unanswered.push(name.as_str().to_owned()),
+            }
+        }
+        all.processes
+            .sort_by_cached_key(|one| ListPlace::of(&one.info));
+        all.processes.truncate(max);
+        Ok(all)
+    }
+
+    /// Each agent is asked for the processes of its own chats. Agents that do not answer are passed over.
+    async fn observe(&self, processes: Vec<ProcessName>) -> Result<Vec<Observation>, Error> {
+        let mut here = Vec::new();
+        let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
+        for process in processes {
+            match &process.owner {
+                Some(chat) if self.0.is_elsewhere(chat) => {
+                    let name = self.0.of_chat(chat);
+                    elsewhere.entry(name).or_default().push(process);
+                }
+                _ => here.push(process),
+            }
+        }
+        let mut all = self.0.default.observe(here).await?;
+        let mut agents = match elsewhere.is_empty() {
+            true => Vec::new(),
+            false => self.0.open_elsewhere(),
+        };
+        let asked = agents.iter_mut().filter_map(|(name, workspace)| {
+            let own = elsewhere.remove(name)?;
+            Some(async move {
+                let asked = workspace.observe(own.clone());
+                let mut found = timeout(ONE_OF_MANY, asked).await.ok()?.ok()?;
+                found.retain(|one| own.contains(&one.process));
+                for one in &mut found {
+                    // An agent is not trusted with the screen of the reader.
+                    one.last_line = one
+                        .last_line
+                        .take()
+                        .and_then(|line| Observation::line(&line));
+                }
+                Some(found)
+            })
+        });
+        let asked: Vec<_> = asked.collect();
+        all.extend(join_all(asked).await.into_iter().flatten().flatten());
+        Ok(all)
+    }
 }
 
 impl Workspace for Routed {
@@ -84,198 +176,30 @@ impl Workspace for Routed {
         Some(&*self.0.default)
     }
 
-    fn status(&self) -> BoxFuture<'_, Result<Status, Error>> {
+    fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {
         Box::pin(async move {
-            let status = self.0.default.status().await?;
-            Ok(Status {
-                named: Some(self.0.counts()),
-                ..status
-            })
+            match operation {
+                Operation::GetStatus(_) => Answer::GetStatus(self.status().await),
+                Operation::Start(start) => Answer::Start(self.start(start).await),
+                Operation::Open(open) => Answer::Open(self.open(&open).await),
+                Operation::Find(Find { id }) => Answer::Find(self.find(&id).await),
+                Operation::ListAll(ListAll { query }) => {
+                    Answer::ListAll(self.list_all(query).await)
+                }
+                Operation::Observe(Observe { processes }) => {
+                    Answer::Observe(self.observe(processes).await)
+                }
+                other => match self.registry(other.owner()).await {
+                    Ok(registry) => registry.call(context, other).await,
+                    Err(error) => other.failed(error),
+                },
+            }
         })
     }
 
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         self.0.default.subscribe(Weak::clone(&subscriber));
         self.0.subscribe_elsewhere(subscriber);
-    }
-
-    fn start<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        command: Command,
-    ) -> BoxFuture<'a, Result<Started, Error>> {
-        Box::pin(async move {
-            let workspace = match owner {
-                Some(chat) => self.opened(chat).await?,
-                None => Arc::clone(&self.0.default),
-            };
-            workspace.start(owner, command).await
-        })
-    }
-
-    fn open<'a>(
-        &'a self,
-        chat: &'a ChatId,
-        reach: Option<&'a str>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<ChatId, Error>> {
-        Box::pin(async move {
-            let registry = self.registry(Some(chat)).await?;
-            let (error, reach) = match (registry.open(chat, reach, id).await, reach) {
-                (Err(error @ Error::NotFound(_)), Some(reach)) => (error, reach),
-                (opened, _) => return opened,
-            };
-            match self.find(id).await? {
-                Some(owner) if owner.as_str().starts_with(reach) => Ok(owner),
-                _ => Err(error),
-            }
-        })
-    }
-
-    fn find<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<ChatId>, Error>> {
-        Box::pin(async move {
-            match self.0.default.find(id).await {
-                Err(Error::NotFound(_)) => self.find_elsewhere(id).await,
-                found => found,
-            }
-        })
-    }
-
-    fn info<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<Info, Error>> {
-        Box::pin(async move { self.registry(owner).await?.info(owner, id).await })
-    }
-
-    fn wait<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        options: WaitOptions,
-    ) -> BoxFuture<'a, Result<Waited, Error>> {
-        Box::pin(async move { self.registry(owner).await?.wait(owner, id, options).await })
-    }
-
-    fn snapshot<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-    ) -> BoxFuture<'a, Result<Snapshot, Error>> {
-        Box::pin(async move { self.registry(owner).await?.snapshot(owner, id).await })
-    }
-
-    fn read<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        since: u64,
-        max: usize,
-    ) -> BoxFuture<'a, Result<Chunk, Error>> {
-        Box::pin(async move {
-            self.registry(owner)
-                .await?
-                .read(owner, id, since, max)
-                .await
-        })
-    }
-
-    fn signal<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        id: &'a str,
-        signal: Signal,
-        grace: Option<Duration>,
-    ) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move {
-            let registry = self.registry(owner).await?;
-            registry.signal(owner, id, signal, grace).await
-        })
-    }
-
-    fn end<'a>(&'a self, owner: Owner<'a>, id: &'a str) -> BoxFuture<'a, Result<State, Error>> {
-        Box::pin(async move { self.registry(owner).await?.end(owner, id).await })
-    }
-
-    fn cancel<'a>(&'a self, owner: Owner<'a>, key: &'a str) -> BoxFuture<'a, Result<usize, Error>> {
-        Box::pin(async move { self.registry(owner).await?.cancel(owner, key).await })
-    }
-
-    fn list<'a>(
-        &'a self,
-        owner: Owner<'a>,
-        running_only: bool,
-        max: usize,
-    ) -> BoxFuture<'a, Result<(Vec<Info>, usize), Error>> {
-        Box::pin(async move {
-            let registry = self.registry(owner).await?;
-            registry.list(owner, running_only, max).await
-        })
-    }
-
-    fn list_all(&self, query: AllQuery) -> BoxFuture<'_, Result<Listed, Error>> {
-        Box::pin(async move {
-            let max = query.max;
-            let mut all = self.0.default.list_all(query.clone()).await?;
-            for (name, listed) in self.0.list_elsewhere(&query).await {
-                match listed {
-                    Some(listed) => {
-                        all.processes.extend(listed.processes);
-                        all.total += listed.total;
-                    }
-                    None => all.unanswered.push(name.as_str().to_owned()),
-                }
-            }
-            all.processes
-                .sort_by_cached_key(|one| ListPlace::of(&one.info));
-            all.processes.truncate(max);
-            Ok(all)
-        })
-    }
-
-    /// Each agent is asked for the processes of its own chats. Agents that do not answer are passed over.
-    fn observe(
-        &self,
-        processes: Vec<ProcessName>,
-    ) -> BoxFuture<'_, Result<Vec<Observation>, Error>> {
-        Box::pin(async move {
-            let mut here = Vec::new();
-            let mut elsewhere = BTreeMap::<_, Vec<_>>::new();
-            for process in processes {
-                match &process.owner {
-                    Some(chat) if self.0.is_elsewhere(chat) => {
-                        let name = self.0.of_chat(chat);
-                        elsewhere.entry(name).or_default().push(process);
-                    }
-                    _ => here.push(process),
-                }
-            }
-            let mut all = self.0.default.observe(here).await?;
-            let mut agents = match elsewhere.is_empty() {
-                true => Vec::new(),
-                false => self.0.open_elsewhere(),
-            };
-            let asked = agents.iter_mut().filter_map(|(name, workspace)| {
-                let own = elsewhere.remove(name)?;
-                Some(async move {
-                    let asked = workspace.observe(own.clone());
-                    let mut found = timeout(ONE_OF_MANY, asked).await.ok()?.ok()?;
-                    found.retain(|one| own.contains(&one.process));
-                    for one in &mut found {
-                        // An agent is not trusted with the screen of the reader.
-                        one.last_line = one
-                            .last_line
-                            .take()
-                            .and_then(|line| Observation::line(&line));
-                    }
-                    Some(found)
-                })
-            });
-            let asked: Vec<_> = asked.collect();
-            all.extend(join_all(asked).await.into_iter().flatten().flatten());
-            Ok(all)
-        })
-    }
-
-    fn end_chat<'a>(&'a self, chat: &'a ChatId) -> BoxFuture<'a, Result<Vec<Info>, Error>> {
-        Box::pin(async move { self.registry(Some(chat)).await?.end_chat(chat).await })
     }
 }
 

@@ -104,7 +104,8 @@ impl Bench {
                 },
             }],
         };
-        self.workspace.end_chat(&self.chat).await?;
+        let workspace: &dyn Workspace = &*self.workspace;
+        workspace.end_chat(&self.chat).await?;
         let after = Held::after(&before, &self.workspace).await?;
         Ok(Attacked {
             attempts,
