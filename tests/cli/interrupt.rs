@@ -1,4 +1,4 @@
-//! Ctrl-C in a call that runs on a server.
+//! Signals to a call that runs on a server, and to the server.
 
 use nix::sys::signal::Signal;
 
@@ -84,4 +84,31 @@ async fn a_call_that_is_interrupted_twice_is_left_to_its_server() {
         until("its process is gone", || (!is_alive(pid)).then_some(())).await;
     }
     serving.signal(Signal::SIGTERM);
+}
+
+/// A server that lets calls go on waits for them no longer once it is told to end again.
+#[tokio::test]
+async fn a_second_signal_ends_the_draining() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut command = server(workspace.path());
+    command
+        .env("TOOLHOST_TOKEN", TOKEN)
+        .env("TOOLHOST_DRAIN", "1h");
+    let mut serving = Serving::start(command);
+    let (child, pid) = calling(&serving, workspace.path(), "exec sleep 1000").await;
+    let own = nix::unistd::Pid::from_raw(i32::try_from(serving.child.id()).unwrap());
+    nix::sys::signal::kill(own, Signal::SIGTERM).unwrap();
+    while serving
+        .request(reqwest::Method::GET, "/readyz")
+        .send()
+        .await
+        .unwrap()
+        .status()
+        != 503
+    {}
+    assert!(is_alive(pid), "the call goes on");
+    assert_eq!(serving.signal(Signal::SIGTERM).code(), Some(0));
+    let output = finished(child).await;
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    until_dead(pid).await;
 }

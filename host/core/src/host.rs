@@ -20,6 +20,7 @@ mod workspaces;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -93,6 +94,10 @@ struct Inner {
     draining: CancellationToken,
     /// Cancelled when calls may go on for a while and new ones are refused.
     leaving: CancellationToken,
+    /// Whether the host waits for the calls that run.
+    drains: AtomicBool,
+    /// Is cancelled when it waits no longer.
+    hurried: CancellationToken,
     /// Cancelled once all calls have ended for good.
     over: CancellationToken,
     calls: TaskTracker,
@@ -445,16 +450,22 @@ impl Host {
         self.inner.plugins.leave_loaded();
     }
 
-    /// Refuses new calls from here on, and waits for those that run, but no longer than this time. [`Host::shutdown`] ends those that are
-    /// left.
+    /// Refuses new calls from here on, and waits for those that run, but no longer than this time, and no longer than until
+    /// [`Host::hurry`]. [`Host::shutdown`] ends those that are left.
     pub async fn drain(&self, time: Duration) {
         self.inner.draining.cancel();
         self.inner.calls.close();
         if !time.is_zero() {
             self.inner.leaving.cancel();
         }
-        let calls = self.inner.calls.wait();
-        if tokio::time::timeout(time, calls).await.is_err() {
+        let calls = tokio::time::timeout(time, self.inner.calls.wait());
+        self.inner.drains.store(true, Ordering::SeqCst);
+        let ended = tokio::select! {
+            ended = calls => ended.is_ok(),
+            () = self.inner.hurried.cancelled() => false,
+        };
+        self.inner.drains.store(false, Ordering::SeqCst);
+        if !ended {
             let left = self.inner.calls.len();
             match time.is_zero() {
                 true => tracing::info!(left, "calls that run are cancelled"),
@@ -486,8 +497,12 @@ impl Host {
         self.inner.stopping.clone()
     }
 
-    /// Kills processes that are being ended at once, without the rest of their grace: the operator asked a second time.
-    pub fn kill_now(&self) {
-        self.inner.workspace.kill_now();
+    /// Ends sooner, since the operator asked once more: ends [`Host::drain`], or else kills the processes that are being ended, without
+    /// the rest of their grace.
+    pub fn hurry(&self) {
+        match self.inner.drains.load(Ordering::SeqCst) {
+            true => self.inner.hurried.cancel(),
+            false => self.inner.workspace.kill_now(),
+        }
     }
 }

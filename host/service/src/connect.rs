@@ -185,7 +185,7 @@ impl Served for Connecting {
         Ok(self.offer.workspace.end_all().await)
     }
 
-    fn kill_now(&self) {
+    fn hurry(&self) {
         self.offer.workspace.kill_now();
     }
 }

@@ -282,10 +282,11 @@ pub async fn run<S: Served>(
     let stop = async move {
         stop.await;
         notify::stopping();
-        // A second signal kills the processes that are still ending.
         tokio::spawn(async move {
-            signals::ended(Hangup::Reloads).await;
-            hurried.kill_now();
+            loop {
+                signals::ended(Hangup::Reloads).await;
+                hurried.hurry();
+            }
         });
     };
     let ended = served.serve(listeners, access, stop).await?;

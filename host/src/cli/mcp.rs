@@ -72,7 +72,7 @@ pub(super) async fn run(
         // A second signal kills the processes that are still ending.
         tokio::spawn(async move {
             signals::ended(Hangup::Reloads).await;
-            hurried.kill_now();
+            hurried.hurry();
         });
     };
     let served = McpOptions {

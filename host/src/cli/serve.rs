@@ -210,8 +210,8 @@ impl Served for Tools {
         plugins::failed(self.parts.host())
     }
 
-    fn kill_now(&self) {
-        self.parts.host().kill_now();
+    fn hurry(&self) {
+        self.parts.host().hurry();
     }
 }
 

@@ -25,8 +25,9 @@ pub trait Served: Clone + Send + 'static {
         Vec::new()
     }
 
-    /// Kills at once the processes that are being ended, without the rest of their grace.
-    fn kill_now(&self);
+    /// Ends sooner, since a further signal came: without the rest of the time for draining, or else without the rest of the grace of
+    /// processes that are being ended.
+    fn hurry(&self);
 }
 
 impl Served for Offer {
@@ -41,7 +42,7 @@ impl Served for Offer {
         toolhost_agent::serve(listeners, self, access, shutdown).await
     }
 
-    fn kill_now(&self) {
+    fn hurry(&self) {
         self.workspace.kill_now();
     }
 }

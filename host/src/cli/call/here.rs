@@ -112,7 +112,7 @@ async fn end(host: &Host) -> Vec<Info> {
             ended = &mut ending => break ended,
             () = &mut again, if !hurried => {
                 hurried = true;
-                host.kill_now();
+                host.hurry();
             }
             () = &mut notice, if !noticed => {
                 noticed = true;
