@@ -104,7 +104,7 @@ async fn sigterm_ends_what_runs() {
 async fn a_second_signal_hurries() {
     let workspace = tempfile::tempdir().unwrap();
     let mut program = agent(workspace.path(), &[]);
-    let command = "trap '' TERM; echo $$ > pid; while :; do sleep 1000; done";
+    let command = "trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 1000; done";
     run(&program, &json!({ "command": command })).await;
     let pid: u32 = file(&workspace.path().join("pid"))
         .await
@@ -113,6 +113,7 @@ async fn a_second_signal_hurries() {
         .unwrap();
     let own = nix::unistd::Pid::from_raw(i32::try_from(program.child.id()).unwrap());
     nix::sys::signal::kill(own, Signal::SIGTERM).unwrap();
+    file(&workspace.path().join("told")).await;
     assert_eq!(program.signal(Signal::SIGTERM).code(), Some(0));
     until_dead(pid).await;
 }
