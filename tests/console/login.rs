@@ -271,6 +271,36 @@ async fn a_new_link_is_printed_for_a_server_that_runs() {
     );
 }
 
+/// A server with the tokens of its configuration alone, as docs/operating.md sets it up.
+#[tokio::test]
+async fn a_link_at_the_socket_has_the_rights_of_an_operator() {
+    use std::os::unix::fs::PermissionsExt;
+    for (scopes, expected) in [("['call']", Some(2)), ("['call', 'admin']", Some(0))] {
+        let workspace = tempfile::tempdir().unwrap();
+        let [config, token] = ["toolhost.toml", "token"].map(|name| workspace.path().join(name));
+        std::fs::write(&token, TOKEN).unwrap();
+        std::fs::set_permissions(&token, PermissionsExt::from_mode(0o600)).unwrap();
+        let section = format!("[tokens.operator]\nfile = 'token'\nscopes = {scopes}\n");
+        std::fs::write(&config, section).unwrap();
+        let mut command = serving::server(workspace.path());
+        command.arg("--config").arg(&config);
+        let server = Serving::start(command);
+        let state = workspace.path().join(".state");
+        let (code, said) = console(|command| _ = command.env("TOOLHOST_STATE_DIR", &state)).await;
+        assert_eq!(code, expected, "{said}");
+        if code != Some(0) {
+            assert!(said.contains("--scope call --scope admin"), "{said}");
+            continue;
+        }
+        let mut browser = Browser::new(&server.url);
+        browser
+            .follow(said.trim().strip_prefix(&server.url).unwrap())
+            .await;
+        let (status, session) = browser.get("/console/session").await;
+        assert_eq!((status, &session["name"]), (200, &"operator".into()));
+    }
+}
+
 #[tokio::test]
 async fn a_server_without_a_console_has_no_logins() {
     let workspace = tempfile::tempdir().unwrap();

@@ -120,17 +120,17 @@ impl Console {
         _ = self.inner.url.set(url.to_owned());
     }
 
-    /// Makes a link for a client. The login has the rights of the token of this client, or of a token for everything if the client has
+    /// Makes a link for a client. The login has the rights of the token of this client, or of an operator's token if the client has
     /// none, because its Unix socket authenticated it.
     ///
     /// # Errors
     ///
-    /// [`Kind::BOUNDED_TOKEN`] if the client has no token, and the server has none for everything.
+    /// [`Kind::BOUNDED_TOKEN`] if the client has no token, and the server has none of an operator.
     pub(crate) fn link_for(&self, client: &Principal, tokens: &Tokens) -> Result<Link, Problem> {
         let own = client.token().is_some().then(|| client.clone());
-        let principal = own.or_else(|| tokens.unbounded()).ok_or_else(|| {
-            let detail = "a link would be for everything, and no token of this server is. Name a token, as with toolhost console --server URL --token-file FILE, \
-                 or log in with it at /console/";
+        let principal = own.or_else(|| tokens.of_an_operator()).ok_or_else(|| {
+            let detail = "a link has the rights of a token without bounds, with the scopes call and admin, and this server has none. Make one with \
+                 toolhost token NAME --scope call --scope admin, or name another, as with toolhost console --server URL --token-file FILE";
             Problem::new(Kind::BOUNDED_TOKEN, detail)
         })?;
         let fields = json!({ "principal": client.name(), "token": principal.name() });

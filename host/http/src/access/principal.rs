@@ -214,9 +214,9 @@ impl Principal {
         .to_string()
     }
 
-    /// Returns whether the principal has every scope and no bounds.
-    pub(super) fn may_do_everything(&self) -> bool {
-        self.is_unbounded() && Scope::ALL.into_iter().all(|scope| self.has(scope))
+    /// Returns whether the principal sees all that the console shows, and may do what it offers.
+    pub(super) fn is_of_an_operator(&self) -> bool {
+        self.is_unbounded() && self.has(Scope::Call) && self.has(Scope::Admin)
     }
 
     /// Refuses the request if the principal lacks the scope, or is bounded to some tools.

@@ -57,11 +57,12 @@ impl Tokens {
         with_token.collect::<Vec<_>>().into_iter()
     }
 
-    /// Returns the principal of the first token that may do everything, as that token authenticates it.
-    pub fn unbounded(&self) -> Option<Principal> {
+    /// Returns the principal of the first token that is an operator's, as that token authenticates it: one without bounds, with the
+    /// scopes `call` and `admin`.
+    pub fn of_an_operator(&self) -> Option<Principal> {
         let entries = Arc::clone(&self.0.borrow());
         let mut all = entries.iter();
-        let (token, principal) = all.find(|(_, principal)| principal.may_do_everything())?;
+        let (token, principal) = all.find(|(_, principal)| principal.is_of_an_operator())?;
         Some(principal.clone().by(token.clone()))
     }
 

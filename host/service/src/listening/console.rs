@@ -63,7 +63,7 @@ impl ConsoleOptions {
             return;
         };
         console.listens_at(&url);
-        let principal = tokens.unbounded().filter(|_| !self.no_console_link);
+        let principal = tokens.of_an_operator().filter(|_| !self.no_console_link);
         let url = match principal {
             Some(principal) => format!("{url}{}", console.link(&principal)),
             None => format!("{url}/console/"),
