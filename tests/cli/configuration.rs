@@ -60,7 +60,7 @@ fn a_configuration_that_is_not_valid_ends_the_program() {
     };
     insta::assert_snapshot!(refused("lissten = 'x'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: lissten: there is no such key; did you mean "listen"?"#);
     insta::assert_snapshot!(refused("log = ['a']"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log: it must be a text in quotes, such as "warn,toolhost=info""#);
-    insta::assert_snapshot!(refused("config = 'x'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: config: there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [sandbox], [plugins.NAME] and [tokens.NAME]");
+    insta::assert_snapshot!(refused("config = 'x'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: config: there is no such key; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], [sandbox], [plugins.NAME], [tokens.NAME], [workspaces], [store] and [cluster]");
     insta::assert_snapshot!(refused("[workspace]\nroot = '.'"), @"toolhost: the configuration DIR/toolhost.toml is not valid: line 2, column 1: workspace.root: there is no such key; [workspace] has one, `dir`");
     insta::assert_snapshot!(refused("log = true"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log: it must be a text in quotes, such as "warn,toolhost=info""#);
     insta::assert_snapshot!(refused("log_format = 'xml'"), @r#"toolhost: the configuration DIR/toolhost.toml is not valid: line 1, column 1: log_format: "xml" is not valid; it must be one of text, json"#);
