@@ -15,12 +15,13 @@ mod offer;
 mod plugins;
 mod readers;
 mod sessions;
+mod stopping;
 mod visibility;
 mod workspaces;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -413,96 +414,5 @@ impl Host {
         });
         let ended = ending.await;
         ended.unwrap_or_else(|error| Err(process::Error::Failed(error.to_string())))
-    }
-
-    /// Cancels every call and waits for the replies. If the host opened the workspace itself, then ends every process of the
-    /// workspace, and returns the processes that were live. The processes of a workspace from [`Builder::workspace`] run on.
-    ///
-    /// New calls are refused from here on.
-    pub async fn shutdown(&self) -> Vec<Info> {
-        self.inner.draining.cancel();
-        self.inner.stopping.cancel();
-        self.inner.calls.close();
-        self.inner.calls.wait().await;
-        self.inner.ledger.finish().await;
-        self.inner.over.cancel();
-        if let Err(error) = self.inner.ledger.store().close().await {
-            let error = &error as &dyn std::error::Error;
-            tracing::warn!(
-                error,
-                "the lease of this host cannot be given up: it runs out"
-            );
-        }
-        let live = match &self.inner.local {
-            Some(local) => local.end_all().await,
-            None => Vec::new(),
-        };
-        self.inner.events.close();
-        let audit = self.inner.audit.clone();
-        // This waits for the disk.
-        _ = tokio::task::spawn_blocking(move || audit.finish()).await;
-        live
-    }
-
-    /// Keeps the plugins loaded until the process ends, for a program that ends as soon as the host does: to unload them takes longer
-    /// than to leave them to the kernel.
-    pub fn leave_loaded(&self) {
-        self.inner.plugins.leave_loaded();
-    }
-
-    /// Refuses new calls from here on, and waits for those that run, but no longer than this time, and no longer than until
-    /// [`Host::hurry`]. [`Host::shutdown`] ends those that are left.
-    pub async fn drain(&self, time: Duration) {
-        self.inner.draining.cancel();
-        self.inner.calls.close();
-        if !time.is_zero() {
-            self.inner.leaving.cancel();
-        }
-        let calls = tokio::time::timeout(time, self.inner.calls.wait());
-        self.inner.drains.store(true, Ordering::SeqCst);
-        let ended = tokio::select! {
-            ended = calls => ended.is_ok(),
-            () = self.inner.hurried.cancelled() => false,
-        };
-        self.inner.drains.store(false, Ordering::SeqCst);
-        if !ended {
-            let left = self.inner.calls.len();
-            match time.is_zero() {
-                true => tracing::info!(left, "calls that run are cancelled"),
-                false => tracing::warn!(
-                    left,
-                    "calls still run after the time for draining: they are cancelled"
-                ),
-            }
-        }
-    }
-
-    /// Returns a token that is cancelled when the host takes no new calls any more: it drains or shuts down.
-    pub fn draining(&self) -> CancellationToken {
-        self.inner.draining.clone()
-    }
-
-    /// Returns a token that is cancelled when calls may go on for a while and new ones are refused: who can should use another host.
-    pub fn leaving(&self) -> CancellationToken {
-        self.inner.leaving.clone()
-    }
-
-    /// Returns a token that is cancelled once the host has shut down so far that all calls have ended, and nothing needs agents any more.
-    pub fn over(&self) -> CancellationToken {
-        self.inner.over.clone()
-    }
-
-    /// Returns a token that is cancelled when the host begins to shut down.
-    pub fn stopping(&self) -> CancellationToken {
-        self.inner.stopping.clone()
-    }
-
-    /// Ends sooner, since the operator asked once more: ends [`Host::drain`], or else kills the processes that are being ended, without
-    /// the rest of their grace.
-    pub fn hurry(&self) {
-        match self.inner.drains.load(Ordering::SeqCst) {
-            true => self.inner.hurried.cancel(),
-            false => self.inner.workspace.kill_now(),
-        }
     }
 }
