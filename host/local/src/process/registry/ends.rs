@@ -145,7 +145,9 @@ impl Registry {
             }
         };
         if timeout(LAST_WORDS, last).await.is_err() {
-            tracing::warn!("the disk does not take the last output");
+            tracing::warn!(
+                "the disk is slow: output may be missing, and the next start removes the temporary files that are left"
+            );
         }
         infos
     }
