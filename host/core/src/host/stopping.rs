@@ -11,7 +11,8 @@ use super::Host;
 
 impl Host {
     /// Cancels every call and waits for the replies. If the host opened the workspace itself, then ends every process of the
-    /// workspace, and returns the processes that were live. The processes of a workspace from [`Builder::workspace`] run on.
+    /// workspace, and returns the processes that were live. Those of a workspace from
+    /// [`Builder::workspace`](super::Builder::workspace) run on.
     ///
     /// New calls are refused from here on.
     pub async fn shutdown(&self) -> Vec<Info> {
