@@ -15,9 +15,9 @@ use axum::{Json, Router};
 use toolhost_http::body::{self, BodyError};
 use toolhost_workspace::files::{CpuAccount, FilesGrant};
 use toolhost_workspace::operation::{
-    Answered, Asked, Cancel, Each, End, EndChat, Identity, Repeat, SendSignal, Typed, VERSION, each,
+    Answered, Asked, Cancel, Each, End, EndChat, Fallible, Identity, Repeat, SendSignal, Typed,
+    VERSION, each,
 };
-use toolhost_workspace::process::Error;
 use toolhost_workspace::{Context, Workspace};
 use uuid::Uuid;
 
@@ -204,18 +204,25 @@ async fn answered<O: Typed>(
         }),
     };
     let restricted = match &asked.roots {
-        Some(roots) => workspace.restricted(roots).await.map(Some),
-        None => Ok(None),
+        Some(roots) => match workspace.restricted(roots).await {
+            Ok(restricted) => Some(restricted),
+            Err(error) => {
+                return Answered {
+                    answer: Fallible::refused(error),
+                    cpu: context.account.used(),
+                    ended: None,
+                };
+            }
+        },
+        None => None,
     };
     let operation = asked.operation.into();
     let waits = ended::Waits::of(&operation, asked.for_end);
-    let answer = match restricted {
-        Ok(restricted) => {
-            let workspace = restricted.as_ref().unwrap_or(workspace);
-            workspace.call(&context, operation).await
-        }
-        Err(error) => operation.failed(Error::Failed(error.to_string())),
-    };
+    let answer = restricted
+        .as_ref()
+        .unwrap_or(workspace)
+        .call(&context, operation)
+        .await;
     let ended = waits.ended(&**workspace, &answer).await;
     Answered {
         answer: O::answered(answer),

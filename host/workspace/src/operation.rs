@@ -98,6 +98,14 @@ pub trait Fallible {
     /// Returns the error as an answer.
     fn failed(error: process::Error) -> Self;
 
+    /// Returns the error of files that cannot be reached as an answer.
+    fn refused(error: of_files::Error) -> Self
+    where
+        Self: Sized,
+    {
+        Self::failed(process::Error::Failed(error.to_string()))
+    }
+
     /// Returns the error of an operation on processes.
     fn error(&mut self) -> Option<&mut process::Error> {
         None
@@ -123,11 +131,19 @@ impl<T> Fallible for Result<T, of_files::Error> {
             other => of_files::Error::Failed(other.to_string()),
         })
     }
+
+    fn refused(error: of_files::Error) -> Self {
+        Err(error)
+    }
 }
 
 impl<T> Fallible for Result<T, (usize, of_files::Error)> {
     fn failed(error: process::Error) -> Self {
         Result::<T, of_files::Error>::failed(error).map_err(|error| (0, error))
+    }
+
+    fn refused(error: of_files::Error) -> Self {
+        Err((0, error))
     }
 }
 
