@@ -21,7 +21,6 @@ mod workspaces;
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -95,9 +94,7 @@ struct Inner {
     draining: CancellationToken,
     /// Cancelled when calls may go on for a while and new ones are refused.
     leaving: CancellationToken,
-    /// Whether the host waits for the calls that run.
-    drains: AtomicBool,
-    /// Is cancelled when it waits no longer.
+    /// Is cancelled when a host that drains waits no longer for the calls that run.
     hurried: CancellationToken,
     /// Cancelled once all calls have ended for good.
     over: CancellationToken,

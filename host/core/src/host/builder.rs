@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -407,7 +406,6 @@ impl Builder {
             stopping,
             draining: CancellationToken::new(),
             leaving: CancellationToken::new(),
-            drains: AtomicBool::new(false),
             hurried: CancellationToken::new(),
             over: CancellationToken::new(),
             calls: TaskTracker::new(),

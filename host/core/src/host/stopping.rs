@@ -1,6 +1,5 @@
 //! The end of a host: draining, shutting down, and the tokens that tell of it.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -55,12 +54,10 @@ impl Host {
             self.inner.leaving.cancel();
         }
         let calls = tokio::time::timeout(time, self.inner.calls.wait());
-        self.inner.drains.store(true, Ordering::SeqCst);
         let ended = tokio::select! {
             ended = calls => ended.is_ok(),
             () = self.inner.hurried.cancelled() => false,
         };
-        self.inner.drains.store(false, Ordering::SeqCst);
         if !ended {
             let left = self.inner.calls.len();
             match time.is_zero() {
@@ -96,7 +93,8 @@ impl Host {
     /// Ends sooner, since the operator asked once more: ends [`Host::drain`], or else kills the processes that are being ended, without
     /// the rest of their grace.
     pub fn hurry(&self) {
-        match self.inner.drains.load(Ordering::SeqCst) {
+        let drains = self.inner.draining.is_cancelled() && !self.inner.stopping.is_cancelled();
+        match drains {
             true => self.inner.hurried.cancel(),
             false => self.inner.workspace.kill_now(),
         }
