@@ -120,7 +120,7 @@ async fn perform<O: Typed>(
     request: Request,
 ) -> Result<Response, ApiError> {
     agent.check(request.headers())?;
-    if let Some(refusal) = question::refusal(O::NAME, agent.files) {
+    if let Some(refusal) = question::refusal::<O>(agent.files) {
         return Err(refusal);
     }
     let body = body::read_within(request, O::MAX_BYTES, TIME).await;

@@ -78,7 +78,7 @@ impl Remote {
             _ => None,
         };
         let asked = Asked {
-            roots: self.roots.clone(),
+            roots: self.roots.clone().filter(|_| operation.is_of_files()),
             cpu: context.account.left(),
             for_end,
             operation,

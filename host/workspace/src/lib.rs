@@ -85,7 +85,7 @@ pub struct NamedCounts {
     pub failed: u64,
 }
 
-/// What a caller grants an operation.
+/// The means that a caller grants an operation.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// The account that pays for the CPU time of an operation on files.

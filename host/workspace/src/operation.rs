@@ -62,7 +62,10 @@ pub trait Typed:
     /// Whether it changes processes, whose events a host waits for.
     const CHANGES: bool = false;
 
-    /// What the operation returns, or why it was not done.
+    /// Whether it is about files, and not about processes.
+    const OF_FILES: bool = false;
+
+    /// The result of the operation, or the reason why it was not done.
     type Answer: Fallible + Serialize + DeserializeOwned + JsonSchema + Send + 'static;
 
     /// Returns what happens if it is sent twice.
@@ -191,7 +194,7 @@ use operation;
 macro_rules! all {
     ($($type:ident,)*) => {
         /// An operation.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[derive(Debug, Serialize)]
         #[serde(untagged)]
         #[expect(missing_docs, reason = "each names the type that says what it is")]
         pub enum Operation {
@@ -199,8 +202,7 @@ macro_rules! all {
         }
 
         /// The answer to the operation of the same name.
-        #[derive(Clone, Debug, PartialEq, Serialize)]
-        #[serde(untagged)]
+        #[derive(Debug)]
         #[expect(missing_docs, reason = "each names the operation that it answers")]
         pub enum Answer {
             $( $type(<$type as Typed>::Answer), )*
@@ -223,6 +225,11 @@ macro_rules! all {
             /// See [`Typed::CHANGES`].
             pub fn changes(&self) -> bool {
                 match self { $( Self::$type(_) => $type::CHANGES, )* }
+            }
+
+            /// See [`Typed::OF_FILES`].
+            pub fn is_of_files(&self) -> bool {
+                match self { $( Self::$type(_) => $type::OF_FILES, )* }
             }
 
             /// See [`Typed::repeat`].

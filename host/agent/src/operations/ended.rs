@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::operation::{Answer, Ended, MAX_ENDED, Operation, Wait};
-use toolhost_workspace::process::{State, WaitOptions, Waited, Wake};
+use toolhost_workspace::process::{State, WaitOptions, Wake};
 
 /// The process for whose end a caller waits.
 pub(super) enum Waits {
@@ -41,10 +41,7 @@ impl Waits {
             (Self::Wait(owner, id), Answer::Wait(Ok(waited))) => (owner, id, waited.clone()),
             _ => return None,
         };
-        let is_over = |waited: &Waited| {
-            waited.wake == Wake::Ended && matches!(waited.state, State::Exited(_))
-        };
-        if !is_over(&waited) {
+        if waited.wake != Wake::Ended || !matches!(waited.state, State::Exited(_)) {
             return None;
         }
         let snapshot = workspace.snapshot(owner.as_ref(), &id).await.ok()?;

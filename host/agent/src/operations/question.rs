@@ -5,30 +5,17 @@ use std::any::Any;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::operation::{
-    MetadataOf, ReadDirectory, ReadFile, Resolve, Restrict, SkipLines, Start, Typed, WriteFiles,
-};
+use toolhost_workspace::operation::{Start, Typed, WriteFiles};
 
 use crate::error::ApiError;
 
-/// The names of the operations that read files.
-const READS: [&str; 6] = [
-    MetadataOf::NAME,
-    ReadFile::NAME,
-    SkipLines::NAME,
-    ReadDirectory::NAME,
-    Resolve::NAME,
-    Restrict::NAME,
-];
-
 /// Returns why the operator does not allow an operation on files; `None` if it is allowed.
-pub(super) fn refusal(name: &str, files: FilesGrant) -> Option<ApiError> {
-    let writes = name == WriteFiles::NAME;
+pub(super) fn refusal<O: Typed>(files: FilesGrant) -> Option<ApiError> {
     let message = match files {
-        FilesGrant::Read if writes => {
+        FilesGrant::Read if O::NAME == WriteFiles::NAME => {
             "Files may be read here, not written: the agent was started with --files read."
         }
-        FilesGrant::None if writes || READS.contains(&name) => {
+        FilesGrant::None if O::OF_FILES => {
             "This agent offers no files: it was started with --files none."
         }
         FilesGrant::None | FilesGrant::Read | FilesGrant::Write => return None,

@@ -20,6 +20,8 @@ operation! {
         /// The file or directory.
         path: String,
     } -> Result<Metadata, Error>;
+
+    const OF_FILES: bool = true;
 }
 
 operation! {
@@ -32,6 +34,8 @@ operation! {
         /// The most bytes.
         max: usize,
     } -> Result<Chunk, Error>;
+
+    const OF_FILES: bool = true;
 
     fn max_answer(&self) -> usize {
         with_bytes(self.max.min(MAX_READ))
@@ -48,6 +52,8 @@ operation! {
         /// How many lines.
         lines: u64,
     } -> Result<Skipped, Error>;
+
+    const OF_FILES: bool = true;
 }
 
 operation! {
@@ -56,6 +62,8 @@ operation! {
         /// The files.
         writes: Vec<Write>,
     } -> Result<Vec<Metadata>, (usize, Error)>;
+
+    const OF_FILES: bool = true;
 
     const MAX_BYTES: usize = MAX_WRITE / 3 * 4 + MAX_WRITES * MAX_PATH;
 
@@ -79,6 +87,8 @@ operation! {
         max: usize,
     } -> Result<(Vec<Entry>, bool), Error>;
 
+    const OF_FILES: bool = true;
+
     fn max_answer(&self) -> usize {
         self.max.min(MAX_ENTRIES) * MAX_ENTRY + SHORT_ANSWER
     }
@@ -90,6 +100,8 @@ operation! {
         /// The path.
         path: String,
     } -> Result<PathBuf, Error>;
+
+    const OF_FILES: bool = true;
 }
 
 operation! {
@@ -98,4 +110,6 @@ operation! {
         /// The directories.
         roots: Vec<PathBuf>,
     } -> Result<(), Error>;
+
+    const OF_FILES: bool = true;
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::process::{Snapshot, Waited};
 
-/// An operation, and what its caller grants it.
+/// An operation, and the means that its caller grants it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Asked<O> {
@@ -64,9 +64,9 @@ impl<A> Answered<A> {
 /// a caller that waited for it is spared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Ended {
-    /// What a wait for its end returns.
+    /// The result of a wait for its end.
     pub waited: Waited,
-    /// What a snapshot returns.
+    /// The state and the output at its end.
     pub snapshot: Snapshot,
 }
 
