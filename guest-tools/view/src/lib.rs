@@ -1,4 +1,4 @@
-//! Captured output as text for a model.
+//! Captured output as text for a model, truncated to a cap.
 //!
 //! Output arrives as raw bytes: its first and last ones, and how many there were in all. It leaves as text that fits a
 //! cap, with exact numbers of what was left out. The stages are: decode and clean (control sequences are removed, what

@@ -43,7 +43,7 @@ pub struct Rendering {
     /// The text.
     pub output: String,
     /// What is not in the text; `None`: it is all there.
-    pub truncated: Option<Truncation>,
+    pub truncated: Option<Omitted>,
 }
 
 /// What a rendering does not show.
@@ -51,7 +51,7 @@ pub struct Rendering {
 /// As in the reference, the bytes that clipped lines lost are counted nowhere, and `original_bytes` is not the sum of
 /// the two other counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Truncation {
+pub struct Omitted {
     /// How many raw bytes there were.
     pub original_bytes: u64,
     /// How many bytes the rendered text has, with the marker and what stands in clipped lines.
@@ -147,7 +147,7 @@ fn join(head: &str, omitted_bytes: u64, tail: &str, total: u64, line: usize) -> 
     }
     let in_tail = lines::push_clipped(&mut output, tail, line).len();
     let clipped_lines = (in_head + in_tail) as u64;
-    let truncation = Truncation {
+    let truncation = Omitted {
         original_bytes: total,
         retained_bytes: output.len() as u64,
         omitted_bytes,

@@ -164,7 +164,7 @@ impl Access {
     }
 }
 
-/// Returns the principal of a request, by its token.
+/// Checks the bearer token of a client, and returns its principal.
 fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Problem> {
     let mut given = headers.get_all(AUTHORIZATION).iter();
     let token = given.next().and_then(|value| bearer(value.as_bytes()));
@@ -178,7 +178,7 @@ fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Proble
             "The bearer token is not valid: ask the operator for one (`toolhost token`).",
         )
     };
-    tokens.find(token).ok_or_else(wrong)
+    tokens.authenticate(token).ok_or_else(wrong)
 }
 
 fn log_refusal(problem: &Problem) {

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::grants::{Grants, Rights};
+use crate::landlock_rules::{LandlockRules, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
@@ -75,19 +75,19 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(policy: &Policy, places: &Places, grants: Grants, has_view: bool) -> Self {
+    pub(crate) fn new(policy: &Policy, places: &Places, landlock: LandlockRules, has_view: bool) -> Self {
         let roots = &places.workspace;
         let protect = policy.protect.iter().filter(|_| has_view);
         let protected = protect
             .clone()
             .flat_map(|path| roots.iter().map(move |root| root.join(path)));
-        let granted = grants.grants.into_iter();
+        let granted = landlock.rules.into_iter();
         let granted = granted.map(|grant| (grant.path, grant.rights));
         let own = VIEWED.into_iter().filter(|_| has_view);
         let own = own.map(|path| (path.into(), Rights::Write));
         Self {
             grants: own.chain(granted).collect(),
-            never: Some(grants.never),
+            never: Some(landlock.never),
             protected: protected.collect(),
             protect: protect.cloned().collect(),
             workspace: roots.clone(),
@@ -263,7 +263,7 @@ mod tests {
             never: vec!["/root/.ssh".into()],
             ..Places::default()
         };
-        Rules::new(policy, &places, Grants::new(policy, &places), true)
+        Rules::new(policy, &places, LandlockRules::new(policy, &places), true)
     }
 
     #[test]

@@ -12,7 +12,7 @@ use landlock::{
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
-use crate::grants::{Grant, Rights};
+use crate::landlock_rules::{LandlockRule, Rights};
 use crate::prepare_error::PrepareError;
 use crate::reach::is_out_of_reach;
 
@@ -21,10 +21,10 @@ const NEWEST: ABI = ABI::V10;
 
 /// Returns the ruleset, or `None` if the kernel has no Landlock.
 ///
-/// A command gets the rights of `grants` and no others. If `offline`, it can neither connect nor listen with TCP; kernels with ABI 10
+/// A command gets the rights of `rules` and no others. If `offline`, it can neither connect nor listen with TCP; kernels with ABI 10
 /// refuse UDP as well. `new` has the roots of file systems that exist only in the namespaces of the command, each with its path.
 pub(crate) fn ruleset(
-    grants: &[Grant],
+    rules: &[LandlockRule],
     offline: bool,
     new: &[(PathBuf, OwnedFd)],
 ) -> Result<Option<OwnedFd>, PrepareError> {
@@ -36,14 +36,14 @@ pub(crate) fn ruleset(
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
     }
     let add = |ruleset, grant| add(ruleset, grant, new);
-    let ruleset = grants.iter().try_fold(ruleset.create()?, add)?;
+    let ruleset = rules.iter().try_fold(ruleset.create()?, add)?;
     Ok(ruleset.into())
 }
 
 /// Adds a rule, unless the path was removed, contains a link now, or is closed to this user.
 fn add(
     ruleset: RulesetCreated,
-    grant: &Grant,
+    grant: &LandlockRule,
     new: &[(PathBuf, OwnedFd)],
 ) -> Result<RulesetCreated, PrepareError> {
     match open(&grant.path, new) {

@@ -14,7 +14,7 @@ mod capabilities;
 mod denial;
 mod files;
 mod filter;
-mod grants;
+mod landlock_rules;
 mod limits;
 mod network;
 mod places;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::grants::{Grants, Rights};
+use crate::landlock_rules::{LandlockRules, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
@@ -52,11 +52,11 @@ impl Report {
     pub(crate) fn new(
         policy: &Policy,
         places: &Places,
-        grants: &Grants,
+        rules: &LandlockRules,
         support: &Support,
     ) -> Self {
         let paths = |rights| {
-            let granted = grants.grants.iter();
+            let granted = rules.rules.iter();
             let granted = granted.filter(move |grant| grant.rights == rights);
             granted.map(|grant| grant.path.clone()).collect()
         };
@@ -70,9 +70,9 @@ impl Report {
             report.files(policy);
             match support.namespaces.is_ok() {
                 true => report.view(policy, places),
-                false => report.without_view(policy, grants),
+                false => report.without_view(policy, rules),
             }
-            report.refused(grants);
+            report.refused(rules);
         } else {
             report.missing(
                 "commands can reach all files and processes of the host's user",
@@ -118,11 +118,11 @@ impl Report {
         );
     }
 
-    fn without_view(&mut self, policy: &Policy, grants: &Grants) {
-        let mut roots: Vec<_> = grants.exposed.iter().map(|(_, root)| root).collect();
+    fn without_view(&mut self, policy: &Policy, rules: &LandlockRules) {
+        let mut roots: Vec<_> = rules.exposed.iter().map(|(_, root)| root).collect();
         roots.dedup();
         for root in roots {
-            let hidden = grants.exposed.iter().filter(|(_, other)| other == root);
+            let hidden = rules.exposed.iter().filter(|(_, other)| other == root);
             let hidden: Vec<_> = hidden.map(|(path, _)| path.as_path()).collect();
             let can = format!(
                 "commands can reach {} in {}, which they may write",
@@ -158,8 +158,8 @@ impl Report {
         );
     }
 
-    fn refused(&mut self, grants: &Grants) {
-        let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
+    fn refused(&mut self, rules: &LandlockRules) {
+        let refused: Vec<_> = rules.refused.iter().map(PathBuf::as_path).collect();
         if !refused.is_empty() {
             let text = format!(
                 "these paths are never granted, although the policy names them: {}",

@@ -49,19 +49,19 @@ impl Sandbox {
     ///
     /// If the policy is `required` and a part is not supported, if the workspace is forbidden, or if a path cannot be looked at.
     pub fn foresee(plan: &Plan<'_>, support: &Support) -> Result<Report, PrepareError> {
-        let (policy, grants) = (plan.policy, &plan.grants);
+        let (policy, rules) = (plan.policy, &plan.rules);
         if policy.mode == Mode::Off {
             return Ok(Report::off());
         }
-        if let Some((path, errno)) = &grants.unread {
+        if let Some((path, errno)) = &rules.unread {
             let error = io::Error::from_raw_os_error(*errno);
             return Err(PrepareError::unread(path, error));
         }
-        let is_refused = |path: &&PathBuf| grants.refused.contains(path);
+        let is_refused = |path: &&PathBuf| rules.refused.contains(path);
         if let Some(path) = plan.places.workspace.iter().find(is_refused) {
             return Err(PrepareError::Forbidden(path.clone()));
         }
-        let report = Report::new(policy, plan.places, grants, support);
+        let report = Report::new(policy, plan.places, rules, support);
         if policy.required && !report.missing.is_empty() {
             let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
             return Err(PrepareError::Missing(missing.join("; ")));
@@ -84,7 +84,7 @@ impl Sandbox {
         let Plan {
             policy,
             places,
-            grants,
+            rules,
         } = plan;
         if policy.mode == Mode::Off {
             return Ok(Self {
@@ -97,7 +97,7 @@ impl Sandbox {
         let offline = policy.network != Network::All && entered.is_none();
         let new = entered.map(|entered| entered.new.as_slice());
         let ruleset = match &support.landlock {
-            Ok(_) => files::ruleset(&grants.grants, offline, new.unwrap_or_default())?,
+            Ok(_) => files::ruleset(&rules.rules, offline, new.unwrap_or_default())?,
             Err(_) => None,
         };
         let filter = match &support.seccomp {
@@ -115,7 +115,7 @@ impl Sandbox {
                 ruleset,
                 filter,
             },
-            rules: Rules::new(policy, places, grants, entered.is_some()),
+            rules: Rules::new(policy, places, rules, entered.is_some()),
             report,
         })
     }

@@ -15,7 +15,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::thread::UnshareFlags;
 
-use crate::grants::{Grant, Grants, Rights};
+use crate::landlock_rules::{LandlockRule, LandlockRules, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::plan::Plan;
@@ -92,12 +92,12 @@ impl View {
     #[must_use]
     pub fn of(plan: &Plan<'_>, temporary: &Path) -> Self {
         let (policy, places) = (plan.policy, plan.places);
-        let Grants { grants, never, .. } = &plan.grants;
-        let replaced = replaced(grants, never, temporary);
+        let LandlockRules { rules, never, .. } = &plan.rules;
+        let replaced = replaced(rules, never, temporary);
         let is_new = |path: &Path| NEW.iter().any(|(new, _)| path.starts_with(new));
         let is_replaced = |path: &Path| replaced.iter().any(|step| path.starts_with(&step.path));
         let is_moved = replaced.iter().any(|step| step.shows(temporary));
-        let is_needed = |grant: &&Grant| {
+        let is_needed = |grant: &&LandlockRule| {
             !is_new(&grant.path)
                 && match grant.rights {
                     Rights::Write => !(is_moved && grant.path == temporary),
@@ -105,11 +105,11 @@ impl View {
                     Rights::List | Rights::Device => false,
                 }
         };
-        let shown = grants.iter().filter(is_needed);
+        let shown = rules.iter().filter(is_needed);
         let shown = shown.map(|grant| Step::same(&grant.path, grant.rights == Rights::Write));
         let mut steps: Vec<_> = new_steps().chain(shown).collect();
         steps.extend(replaced);
-        steps.extend(pinned(&plan.grants));
+        steps.extend(pinned(&plan.rules));
         if policy.mode == Mode::Workspace {
             steps.extend(protected(policy, places));
         }
@@ -204,12 +204,12 @@ impl Step {
 
 /// Returns the steps that hide a path or replace it by the temporary files of the chat. A path that the policy grants as a whole is
 /// not replaced.
-fn replaced(grants: &[Grant], never: &Closed, temporary: &Path) -> Vec<Step> {
+fn replaced(rules: &[LandlockRule], never: &Closed, temporary: &Path) -> Vec<Step> {
     let is_replaceable = |path: &&str| {
         let path = Path::new(path);
-        let covers = |grant: &Grant| grant.rights != Rights::List && path.starts_with(&grant.path);
+        let covers = |grant: &LandlockRule| grant.rights != Rights::List && path.starts_with(&grant.path);
         let is_itself = path.canonicalize().is_ok_and(|real| real == path);
-        is_itself && !grants.iter().any(covers)
+        is_itself && !rules.iter().any(covers)
     };
     let own = |path| {
         let of = temporary.to_path_buf();
@@ -225,13 +225,13 @@ fn replaced(grants: &[Grant], never: &Closed, temporary: &Path) -> Vec<Step> {
 }
 
 /// Returns the steps that keep commands from renaming a directory above a closed path.
-fn pinned(grants: &Grants) -> impl Iterator<Item = Step> {
-    let exposed = grants.exposed.iter();
+fn pinned(rules: &LandlockRules) -> impl Iterator<Item = Step> {
+    let exposed = rules.exposed.iter();
     let above: BTreeSet<_> = exposed
         .filter(|(path, _)| path.canonicalize().is_ok_and(|real| real == *path))
         .flat_map(|(path, root)| between(root, path))
         // A closed directory is empty, and is to stay so.
-        .filter(|above| !grants.never.covers(above))
+        .filter(|above| !rules.never.covers(above))
         .collect();
     above.into_iter().map(|path| Step::same(&path, true))
 }

@@ -1,4 +1,5 @@
-//! `grants = { … }` of a plugin.
+//! Reads the grants of a plugin from the configuration, `grants = { … }`. Those of the command line are read in `cli/given.rs`, and all are
+//! enforced in `host/plugin/src/imports.rs` and `capability.rs`.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,7 @@ use super::section::{Section, Value};
 use toolhost_plugin::{CAPABILITIES, GrantValue, Grants, Preopen};
 
 /// Returns the grants of a plugin. Capabilities that are not named are not granted.
-pub(super) fn read(mut section: Section<'_, '_>, base: &std::path::Path) -> Grants {
+pub(super) fn read_grants(mut section: Section<'_, '_>, base: &std::path::Path) -> Grants {
     let mut grants = Grants::default();
     for capability in &CAPABILITIES {
         let name = capability.name();

@@ -92,7 +92,7 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str, base: &Path) -> Plugi
     if name == SCRIPT {
         settable = "`enabled`, `limits`, `grants` and `settings`";
         if let Some(section) = section.section("grants") {
-            plugin.grants = grants::read(section, base);
+            plugin.grants = grants::read_grants(section, base);
         }
         if let Some(mut settings) = section.section("settings") {
             plugin.library = settings.text(scripts::LIBRARY).map(PathBuf::from);
@@ -141,7 +141,7 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
         sha256,
         grants: section
             .section("grants")
-            .map(|section| grants::read(section, base))
+            .map(|section| grants::read_grants(section, base))
             .unwrap_or_default(),
         limits: section
             .section("limits")

@@ -180,7 +180,7 @@ impl Console {
     ) -> Result<String, Problem> {
         let (peer, now) = (peer(extensions), Instant::now());
         self.inner.attempts.lock().check(peer, now)?;
-        let principal = access.tokens.find(token.trim().as_bytes());
+        let principal = access.tokens.authenticate(token.trim().as_bytes());
         let Some(principal) = principal else {
             self.inner.attempts.lock().failed(peer, now);
             return Err(Problem::new(

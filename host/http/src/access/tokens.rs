@@ -29,7 +29,7 @@ impl Tokens {
     /// Returns the principal of this token.
     ///
     /// Compares in constant time, and with every token. It compares hashes, so that not even the length of a token leaks.
-    pub fn find(&self, text: &[u8]) -> Option<Principal> {
+    pub fn authenticate(&self, text: &[u8]) -> Option<Principal> {
         let entries = Arc::clone(&self.0.borrow());
         let token = Token::of(text);
         let principal = lookup(&entries, &token)?.clone();
@@ -117,7 +117,7 @@ mod tests {
         let same = Token::from_sha256(*token.sha256());
         let tokens = Tokens::new([(same, Principal::unbounded("a"))]);
         let name = |text: &str| {
-            let found = tokens.find(text.as_bytes());
+            let found = tokens.authenticate(text.as_bytes());
             found.map(|principal| principal.name().to_owned())
         };
         assert_eq!(name("t0ken").as_deref(), Some("a"));
@@ -135,7 +135,7 @@ mod tests {
         let token = |text: &str| Token::new(text).unwrap();
         let reader = || Principal::new("a", [Scope::Read], None, None);
         let tokens = Tokens::new([(token("one"), reader())]);
-        let fingerprint = tokens.find(b"one").unwrap().fingerprint("s");
+        let fingerprint = tokens.authenticate(b"one").unwrap().fingerprint("s");
         let recognizes = |entries: Vec<(Token, Principal)>, salt: &str| {
             tokens.replace(entries);
             let found = tokens.recognize("a", salt, &fingerprint);
@@ -157,7 +157,7 @@ mod tests {
         let token = |text: &str| Token::new(text).unwrap();
         let reader = || Principal::new("a", [Scope::Read], Some("x-".into()), None);
         let tokens = Tokens::new([(token("one"), reader())]);
-        let found = tokens.find(b"one").unwrap();
+        let found = tokens.authenticate(b"one").unwrap();
         let knows = |entries: Vec<(Token, Principal)>| {
             tokens.replace(entries);
             tokens.know(&found)

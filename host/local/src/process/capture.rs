@@ -1,4 +1,5 @@
-//! The first and last bytes of an output, with exact counts.
+//! The first and last bytes of an output, with exact counts: the host truncates an output here, and forgets its middle. What is on the disk
+//! is cut in `saved/handover.rs`, and the text for a model in `guest-tools/view`.
 
 use std::collections::VecDeque;
 use std::ops::Range;

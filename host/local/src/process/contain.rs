@@ -4,7 +4,13 @@
 //! one was delegated to the host. A program that embeds the library and names no [`Spawner`] gets plain process groups, which
 //! commands can leave. [`Containment`] tells which kind is used, and why no better one.
 //!
-//! Only this module starts and signals processes.
+//! Only this module starts and signals the processes of chats:
+//!
+//! | what | where |
+//! |---|---|
+//! | spawn the shell of a command: `fork` and `execve` | `program/shell.rs`, below its supervisor; `group.rs` without a spawner |
+//! | signal or kill the whole tree | `program/supervisor.rs`, `tree.rs` and `cgroup.rs`; `group.rs` without a spawner |
+//! | ask for either, from the host | `spawner/start.rs`, `supervised.rs` |
 
 mod cgroup;
 mod end;

@@ -113,6 +113,7 @@ impl Lexer<'_> {
             list.facts.plain = false;
             return list.grammar.separate(Next::Piped);
         }
+        // A lone `&`, perhaps the trailing ampersand of the command.
         self.takes("&");
         list.grammar.separate(Next::Any)?;
         if list.grammar.is_top_level() {

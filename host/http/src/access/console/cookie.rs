@@ -76,7 +76,7 @@ mod tests {
         let tokens = Tokens::new([(token("one"), reader())]);
         let (key, now) = ([7; KEY_BYTES], SystemTime::now());
         let ends = now + Duration::from_secs(1);
-        let cookie = Cookie::write(&tokens.find(b"one").unwrap(), ends, &key);
+        let cookie = Cookie::write(&tokens.authenticate(b"one").unwrap(), ends, &key);
         let reads = |entries: Vec<(Token, Principal)>, key: u8, now: SystemTime| {
             tokens.replace(entries);
             Cookie::read(&cookie, &[key; KEY_BYTES], &tokens, now).is_some()
@@ -98,7 +98,7 @@ mod tests {
         let tokens = Tokens::from(token);
         let (key, now) = ([7; KEY_BYTES], SystemTime::now());
         let ends = now + Duration::from_secs(60);
-        let cookie = Cookie::write(&tokens.find(b"one").unwrap(), ends, &key);
+        let cookie = Cookie::write(&tokens.authenticate(b"one").unwrap(), ends, &key);
         let valid = |text: &str| Cookie::read(text, &key, &tokens, now).is_some();
         assert!(valid(&cookie));
         for index in 0..cookie.len() {

@@ -98,7 +98,7 @@ fn a_cookie_of_another_server_leaves_ours_valid() {
 #[test]
 fn a_link_logs_in_while_its_token_is_valid() {
     let (access, console) = access();
-    let principal = access.tokens.find(b"t0ken").unwrap();
+    let principal = access.tokens.authenticate(b"t0ken").unwrap();
     let code = |link: &str| link.rsplit_once('=').unwrap().1.to_owned();
     let redeem = |code: &str| console.with_code(&access, code, &Extensions::new());
     let first = code(&console.link(&principal));

@@ -244,6 +244,7 @@ impl Killer {
         Ok(Self(openat(cgroup, "cgroup.kill", flags, Mode::empty())?))
     }
 
+    /// Kills every process in the cgroup.
     pub(super) fn kill(&self) -> io::Result<()> {
         nix::unistd::write(&self.0, b"1")?;
         Ok(())

@@ -44,7 +44,7 @@ impl Group {
         super::ignored::make_default();
         #[expect(
             clippy::disallowed_methods,
-            reason = "this directory is the one place that starts processes"
+            reason = "without a spawner, commands are started here; else program/shell.rs executes the shell"
         )]
         let mut command = std::process::Command::new(spawn.shell);
         command
@@ -129,6 +129,7 @@ impl Group {
         sent
     }
 
+    /// Signals the process group. With a spawner, the supervisor signals the whole tree instead: see `tree.rs`.
     fn send(&self, signal: Signal) -> io::Result<()> {
         let reaped = self.reaped.lock();
         if !*reaped {

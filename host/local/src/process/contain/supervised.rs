@@ -76,6 +76,7 @@ impl Supervised {
         self.shell.store(shell, Ordering::Relaxed);
     }
 
+    /// Has the supervisor signal the whole tree of the command.
     pub(super) fn signal(&self, signal: Signal) -> io::Result<()> {
         let frame = match signal {
             Signal::SIGKILL => Frame::Kill,

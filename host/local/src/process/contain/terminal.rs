@@ -21,7 +21,7 @@ pub(in crate::process) fn run_in_terminal(
 ) -> io::Result<ExitStatus> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "this directory is the one place that starts processes"
+        reason = "the program of a terminal is started here"
     )]
     let mut command = Command::new(program);
     command

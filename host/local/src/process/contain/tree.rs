@@ -98,7 +98,7 @@ impl<'a> Tree<'a> {
         members
     }
 
-    /// Sends a signal to each member once, all at one moment: the tree is stopped first and goes on afterwards. So the signal
+    /// Sends a signal to each member once, in place of a `killpg`, which misses what left the process group. All get it at one moment: the tree is stopped first and goes on afterwards. So the signal
     /// reaches processes that are just being started, and none that a handler of the signal starts.
     ///
     /// Processes that were stopped before stay stopped, except for SIGTERM: a stopped process does not handle the signal.

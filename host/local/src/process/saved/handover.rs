@@ -29,20 +29,20 @@ impl SavedOutput {
         };
         let wanted = (bytes.len() as u64).min(own_room);
         let output = || Arc::clone(self);
-        let (granted, evicted) = store
+        let (reserved, evicted) = store
             .ledger()
             .reserve(self.id, self.chat.id, wanted, output);
         store.evict(evicted);
         let mut state = self.state();
         if state.is_given_up() || self.is_deleted(&state) {
             drop(state);
-            store.ledger().release(self.id, granted);
+            store.ledger().release(self.id, reserved);
             return Bytes::new();
         }
-        state.accepted = state.accepted.saturating_add(granted);
-        if granted < bytes.len() as u64 {
+        state.accepted = state.accepted.saturating_add(reserved);
+        if reserved < bytes.len() as u64 {
             state.end = Some(End::Limit);
-            bytes.truncate(usize::try_from(granted).unwrap_or(usize::MAX));
+            bytes.truncate(usize::try_from(reserved).unwrap_or(usize::MAX));
         }
         bytes
     }

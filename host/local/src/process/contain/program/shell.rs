@@ -1,4 +1,4 @@
-//! Starting the shell of a command, below its supervisor.
+//! Spawning the shell of a command, with `fork` and `execve`, below its supervisor.
 
 use std::convert::Infallible;
 use std::ffi::CString;

@@ -341,6 +341,7 @@ impl Supervisor {
         }
     }
 
+    /// Signals the whole tree of the command.
     fn signal(&self, signal: Signal) {
         Tree::below_own(&self.own).signal(signal);
     }

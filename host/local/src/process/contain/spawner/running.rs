@@ -52,7 +52,7 @@ impl Running {
         let (socket, theirs) = UnixStream::pair()?;
         #[expect(
             clippy::disallowed_methods,
-            reason = "this is the one place that starts processes"
+            reason = "the spawner itself is started here"
         )]
         let child = std::process::Command::new(program)
             .arg0("toolhost")

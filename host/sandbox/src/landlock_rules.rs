@@ -1,4 +1,4 @@
-//! Grants: the Landlock rules that follow from a policy and the places.
+//! The Landlock rules that follow from a policy and the places.
 //!
 //! A Landlock rule grants a whole hierarchy, and no rule can take a path out of it. So if a readable directory contains a path of
 //! `never`, the directory itself is not granted. Instead, the entries beside that path are granted one by one, as they exist now.
@@ -31,7 +31,7 @@ pub(crate) enum Rights {
 
 /// A Landlock rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Grant {
+pub(crate) struct LandlockRule {
     /// The path. It was canonical when the rule was made.
     pub(crate) path: PathBuf,
     pub(crate) rights: Rights,
@@ -39,9 +39,9 @@ pub(crate) struct Grant {
 
 /// The rules for a policy, and the parts of the policy that they do not enforce.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Grants {
-    pub(crate) grants: Vec<Grant>,
-    /// The rights of `grants` by their paths: thousands of paths are looked up.
+pub(crate) struct LandlockRules {
+    pub(crate) rules: Vec<LandlockRule>,
+    /// The rights of `rules` by their paths: thousands of paths are looked up.
     rights: HashMap<PathBuf, Vec<Rights>>,
     /// Existing paths of `never` within a writable directory, each with that directory.
     pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
@@ -53,12 +53,12 @@ pub(crate) struct Grants {
     pub(crate) never: Closed,
 }
 
-impl Grants {
+impl LandlockRules {
     /// Makes the rules. Paths that do not exist are left out.
     pub(crate) fn new(policy: &Policy, places: &Places) -> Self {
         let real = RealPaths::default();
         let never = Closed::looked_up(places.never.iter().chain(&policy.never), &real);
-        let mut grants = Self::default();
+        let mut rules = Self::default();
         let writes = policy.mode == Mode::Workspace;
         let own = if writes { Rights::Write } else { Rights::Read };
         let maps = process_maps(policy);
@@ -76,11 +76,11 @@ impl Grants {
         for (paths, rights, may_be_below) in roots {
             for path in *paths {
                 let rule = (*rights, *may_be_below);
-                grants.add(path, rule, &never, &real);
+                rules.add(path, rule, &never, &real);
             }
         }
-        grants.never = never;
-        grants
+        rules.never = never;
+        rules
     }
 
     /// Adds a path with these rights. The path may be below one of `never` if the second part of `rule` is set.
@@ -116,7 +116,7 @@ impl Grants {
         }
     }
 
-    /// Grants the entries of a directory, except those in `never`.
+    /// LandlockRules the entries of a directory, except those in `never`.
     fn split(&mut self, directory: &Path, never: &Closed) {
         // The right to list also covers everything below, so it would show the names in a hidden directory.
         if never.below(directory).all(|path| !path.is_dir()) {
@@ -161,7 +161,7 @@ impl Grants {
         if !self.has(&path, covers) {
             let known = self.rights.entry(path.clone()).or_default();
             known.push(rights);
-            self.grants.push(Grant { path, rights });
+            self.rules.push(LandlockRule { path, rights });
         }
     }
 

@@ -16,9 +16,9 @@ fn tree() -> tempfile::TempDir {
     tree
 }
 
-fn grants(policy: &Policy, places: &Places, root: &Path) -> Vec<(String, Rights)> {
-    let grants = Grants::new(policy, places).grants.into_iter();
-    let mut relative: Vec<_> = grants
+fn rules(policy: &Policy, places: &Places, root: &Path) -> Vec<(String, Rights)> {
+    let rules = LandlockRules::new(policy, places).rules.into_iter();
+    let mut relative: Vec<_> = rules
         .map(|grant| {
             (
                 grant
@@ -36,8 +36,8 @@ fn grants(policy: &Policy, places: &Places, root: &Path) -> Vec<(String, Rights)
     relative
 }
 
-fn named(grants: &[(&str, Rights)]) -> Vec<(String, Rights)> {
-    grants
+fn named(rules: &[(&str, Rights)]) -> Vec<(String, Rights)> {
+    rules
         .iter()
         .map(|(path, rights)| ((*path).to_owned(), *rights))
         .collect()
@@ -57,7 +57,7 @@ fn what_is_beside_a_hidden_path_is_granted() {
         ("a/token", Rights::Read),
         ("b", Rights::Read),
     ];
-    assert_eq!(grants(&Policy::default(), &places, &root), named(&expected));
+    assert_eq!(rules(&Policy::default(), &places, &root), named(&expected));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn names_beside_a_hidden_file_can_be_listed() {
         ("a/open", Rights::Read),
         ("a/secret", Rights::Read),
     ];
-    assert_eq!(grants(&Policy::default(), &places, &root), named(&expected));
+    assert_eq!(rules(&Policy::default(), &places, &root), named(&expected));
 }
 
 #[test]
@@ -93,10 +93,10 @@ fn links_to_hidden_paths_grant_nothing() {
         never: vec![root.join("other/secret")],
         ..Places::default()
     };
-    let all = Grants::new(&Policy::default(), &places);
+    let all = LandlockRules::new(&Policy::default(), &places);
     assert_eq!(
-        all.grants,
-        [Grant {
+        all.rules,
+        [LandlockRule {
             path: root.join("b"),
             rights: Rights::Read
         }]
@@ -121,7 +121,7 @@ fn a_link_that_a_command_can_make_grants_nothing() {
         ..Places::default()
     };
     assert_eq!(
-        grants(&policy, &places, &root),
+        rules(&policy, &places, &root),
         named(&[("b", Rights::Write)])
     );
 }
@@ -133,8 +133,8 @@ fn a_relative_path_grants_nothing() {
         write: vec!["..".into()],
         ..Policy::default()
     };
-    let all = Grants::new(&policy, &Places::default());
-    assert_eq!(all.grants, []);
+    let all = LandlockRules::new(&policy, &Places::default());
+    assert_eq!(all.rules, []);
     assert_eq!(all.refused.len(), 3);
 }
 
@@ -149,8 +149,8 @@ fn the_mode_decides_what_can_be_written() {
         ..Places::default()
     };
     let expected = [("a", Rights::Write), ("b", Rights::Write)];
-    assert_eq!(grants(&Policy::default(), &places, &root), named(&expected));
-    let exposed = Grants::new(&Policy::default(), &places).exposed;
+    assert_eq!(rules(&Policy::default(), &places, &root), named(&expected));
+    let exposed = LandlockRules::new(&Policy::default(), &places).exposed;
     assert_eq!(exposed, [(root.join("a/secret"), root.join("a"))]);
     let policy = Policy {
         mode: Mode::ReadOnly,
@@ -161,8 +161,8 @@ fn the_mode_decides_what_can_be_written() {
         ("a/token", Rights::Read),
         ("b", Rights::Write),
     ];
-    assert_eq!(grants(&policy, &places, &root), named(&expected));
-    assert!(Grants::new(&policy, &places).exposed.is_empty());
+    assert_eq!(rules(&policy, &places, &root), named(&expected));
+    assert!(LandlockRules::new(&policy, &places).exposed.is_empty());
 }
 
 #[test]
@@ -176,11 +176,11 @@ fn only_a_workspace_may_be_below_a_hidden_path() {
         ..Places::default()
     };
     assert_eq!(
-        grants(&Policy::default(), &places, &root),
+        rules(&Policy::default(), &places, &root),
         named(&[("a/open", Rights::Write)])
     );
     places.workspace = vec![root.join("a")];
-    let all = Grants::new(&Policy::default(), &places);
-    assert_eq!(all.grants, []);
+    let all = LandlockRules::new(&Policy::default(), &places);
+    assert_eq!(all.rules, []);
     assert_eq!(all.refused, [root.join("a"), root.join("a/secret")]);
 }
