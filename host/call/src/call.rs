@@ -14,7 +14,7 @@ mod workspace_error;
 pub use actor::{Actor, Reach, ToolSet, includes, union};
 pub use arguments::{Arguments, InvalidArguments, MAX_ARGUMENTS, MAX_DEPTH};
 pub use error::{CallError, Refused};
-pub use ledger::{Admitted, Interrupted, Ledger, LiveCall, Permission, Stats};
+pub use ledger::{Admitted, Begun, Interrupted, Known, Ledger, LiveCall, Permit, Stats};
 pub use ledger::{HOST_STOPPED, Listener};
 pub use nested::NestedCalls;
 pub use outcome::{Outcome, State, Times};

@@ -33,7 +33,7 @@ use tokio_util::task::TaskTracker;
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audit, Audited, Trail};
 use toolhost_call::call::{
-    self, Actor, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
+    self, Actor, Begun, CallError, CallStatus, Cancelled, Ledger, Outcome, Refused, Request,
     WorkspaceError,
 };
 use toolhost_call::events::{Event, Events};
@@ -224,26 +224,29 @@ impl Host {
         let workspaces = &self.inner.workspaces;
         workspaces.open_before_calls(&request.chat).await;
         let request = Arc::new(request);
-        // The ledger asks this for a new call only: a repeat gets the saved outcome, even if its plugin has been removed
-        // since.
-        let admit = |permission| {
-            if let Some(error) = &elsewhere {
-                return Err(error.clone().into());
+        self.outcome(&request, elsewhere).await.inspect_err(refused)
+    }
+
+    /// Returns the outcome of a call. If it is new, runs it, unless its chat is at another host.
+    async fn outcome(
+        &self,
+        request: &Arc<Request>,
+        elsewhere: Option<WorkspaceError>,
+    ) -> Result<Arc<Outcome>, CallError> {
+        loop {
+            let known = match self.inner.ledger.begin(request).await? {
+                // Even if its plugin has been removed since.
+                Begun::Known(known) => known,
+                Begun::New(_) if let Some(error) = elsewhere => return Err(error.into()),
+                Begun::New(permit) => {
+                    let admitted = self.admit(request, &permit)?;
+                    permit.run(admitted)?
+                }
+            };
+            if let Some(outcome) = known.outcome().await? {
+                return Ok(outcome);
             }
-            let table = self.inner.plugins.table();
-            let route = table.route(&request.tool).map(Arc::clone);
-            let route = route.ok_or_else(|| match self.is_loading() {
-                true => Refused::Loading(request.tool.clone()).into(),
-                false => CallError::UnknownTool {
-                    name: request.tool.clone(),
-                    known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
-                },
-            })?;
-            let place = self.inner.workspaces.place(&request.chat)?;
-            Ok(self.admit(route, place, &request, permission)?)
-        };
-        let called = self.inner.ledger.run(&request, admit).await;
-        called.inspect_err(refused)
+        }
     }
 
     async fn has_ended(&self, request: &Request) -> bool {
@@ -347,9 +350,9 @@ impl Host {
         &self.inner.events
     }
 
-    /// Returns how much the ledger remembers.
-    pub fn ledger(&self) -> call::Stats {
-        self.inner.ledger.stats()
+    /// Returns the ledger of the calls.
+    pub fn ledger(&self) -> &Ledger {
+        &self.inner.ledger
     }
 
     /// Returns how many calls run at this moment.

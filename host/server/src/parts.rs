@@ -66,7 +66,7 @@ impl ServerParts {
         Offer {
             workspace: Arc::clone(host.workspace()),
             files: host.files_grant(),
-            remembers_starts: host.ledger().store.is_kept,
+            remembers_starts: host.ledger().stats().store.is_kept,
             oversight: Oversight {
                 audit: host.audit().clone(),
                 metrics: host.metrics().clone(),

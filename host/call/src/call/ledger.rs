@@ -7,6 +7,7 @@ mod keeper;
 mod live;
 mod lookup;
 mod past;
+mod permit;
 mod recovery;
 mod running;
 mod shared;
@@ -18,13 +19,10 @@ mod turn;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
-use std::future::Future;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolhost_store::{
@@ -35,20 +33,20 @@ use super::digests::Digests;
 use super::{
     Actor, CallStatus, Cancelled, Limits, NestedCall, NestedRecord, Outcome, Refused, Request,
 };
-use answer::{Begun, Completion, Key};
-use execution::Execution;
+use answer::{Key, wait_for_outcome};
 use keeper::{Cancelling, Keeper, text, unreadable, unrecorded};
 use past::{Past, lost};
 use running::{Calls, Running};
 use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_state::unix_time;
 use turn::Turn;
 
+pub use answer::{Begun, Known};
 pub use live::LiveCall;
 pub use past::HOST_STOPPED;
+pub use permit::{Admitted, Permit};
 pub use recovery::Interrupted;
-pub use shared::{Admitted, Listener, Permission};
+pub use shared::Listener;
 
 /// The ledger of the calls of all chats. It runs each call once.
 #[derive(Clone, Debug)]
@@ -107,51 +105,35 @@ impl Ledger {
         &*self.shared.keeper.store
     }
 
-    /// Returns the one outcome of a call: the saved one, that of the execution under way, or that of a new execution.
-    ///
-    /// The ledger calls `admit` only for a new call; again, if another host began the call at the same time and it may run here after all. If `admit` fails, the call is refused and leaves no record, so that a
-    /// later repeat can run. The error may be of a type of its own. The returned execution runs as a task on the runtime that
-    /// the ledger was made in, so that it outlives its caller. If the execution panics, the call has failed. See [`Permission`] for what
-    /// `admit` gets.
+    /// Finds a call, or permits to run it. A call id is used once: a request with the tool and the arguments of an earlier one finds the call
+    /// of that one, and any other request is refused. [`Begun::New`] is the only way to run a call.
     ///
     /// # Errors
     ///
     /// See [`Refused`].
-    ///
-    /// # Panics
-    ///
-    /// Outside of a tokio runtime.
-    pub async fn run<F, R, E>(
-        &self,
-        request: &Arc<Request>,
-        mut admit: F,
-    ) -> Result<Arc<Outcome>, E>
-    where
-        E: From<Refused>,
-        F: FnMut(Permission) -> Result<Admitted<R>, E>,
-        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
-    {
-        loop {
-            match self.begin(request, &mut admit).await? {
-                Begun::Saved(outcome) => return Ok(outcome),
-                Begun::Running(waiter) => match completion(waiter).await {
-                    // Another host began the call at the same time.
-                    None if self.shared.keeper.store.is_shared() => {}
-                    completion => return Ok(completion.unwrap_or(Err(Refused::Closed))?),
-                },
-                Begun::Elsewhere => {
-                    let key = (request.chat.clone(), request.id.clone());
-                    self.settled(key).await?;
-                }
-            }
+    pub async fn begin(&self, request: &Arc<Request>) -> Result<Begun, Refused> {
+        let shared = &self.shared;
+        let digests = Digests::of(request);
+        let key = (request.chat.clone(), request.id.clone());
+        let turn = Turn::take(shared, &key).await;
+        if let Some(running) = shared.calls.lock().running.get(&key) {
+            let known = running.answer(&digests)?;
+            return Ok(Begun::Known(Known::new(shared, key, known)));
         }
-    }
-
-    /// Waits until a call runs at no other host.
-    async fn settled(&self, key: Key) -> Result<(), Refused> {
-        let settled = self.shared.keeper.settled(key);
-        let settled = self.shared.stopping.run_until_cancelled(settled).await;
-        settled.unwrap_or(Err(Refused::Closed)).map(drop)
+        let past = shared.keeper.past(&key).await;
+        let past = past.map_err(|error| unrecorded(&error))?;
+        let interrupted = past.as_ref().and_then(|past| past.interrupted(&digests));
+        let answer = past.and_then(|past| past.answer(&digests, &request.id, &request.tool));
+        match (answer, &interrupted) {
+            (Some(answer), None) => Ok(Begun::Known(Known::new(shared, key, answer?))),
+            _ => Ok(Begun::New(Permit::new(
+                shared,
+                request,
+                digests,
+                turn,
+                interrupted,
+            ))),
+        }
     }
 
     /// Returns the status of a call; `None` if there is no such call.
@@ -218,7 +200,7 @@ impl Ledger {
         drop(turn);
         match cancelling {
             Cancelling::Elsewhere => {
-                self.settled(key).await?;
+                self.shared.settled(key).await?;
                 Ok(match self.status(chat, id).await? {
                     Some(CallStatus::Ended(outcome)) => Cancelled::Ended(outcome),
                     _ => Cancelled::Gone,
@@ -386,65 +368,6 @@ impl Ledger {
             store: self.shared.keeper.store.counts(),
         }
     }
-
-    /// Finds or begins a call. Calls `admit` only if the call is new.
-    async fn begin<F, R, E>(&self, request: &Arc<Request>, admit: &mut F) -> Result<Begun, E>
-    where
-        E: From<Refused>,
-        F: FnMut(Permission) -> Result<Admitted<R>, E>,
-        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
-    {
-        let digests = Digests::of(request);
-        let key = (request.chat.clone(), request.id.clone());
-        let turn = Turn::take(&self.shared, &key).await;
-        if let Some(running) = self.shared.calls.lock().running.get(&key) {
-            return Ok(running.answer(&digests)?);
-        }
-        let past = self.shared.keeper.past(&key).await;
-        let past = past.map_err(|error| unrecorded(&error))?;
-        let interrupted = past.as_ref().and_then(|past| past.interrupted(&digests));
-        let answer = past.and_then(|past| past.answer(&digests, &request.id, &request.tool));
-        if let (Some(answer), None) = (answer, &interrupted) {
-            return Ok(answer?);
-        }
-        let mut calls = self.shared.calls.lock();
-        if calls.closing.contains_key(&request.chat) {
-            let text = "the chat is being ended: try again when it has".to_owned();
-            return Err(Refused::Busy(text).into());
-        }
-        let cancelled = self.shared.stopping.child_token();
-        let is_resumed = interrupted.is_some();
-        let admitted = admit(Permission {
-            cancelled: cancelled.clone(),
-            is_resumed,
-        })?;
-        if let Some(outcome) = interrupted.filter(|_| !admitted.resumable) {
-            // The plugin may have effects of its own since.
-            return Ok(Begun::Saved(outcome));
-        }
-        let digest = digests.for_record(admitted.resumable && !admitted.read_only);
-        let (completion, waiter) = watch::channel(None);
-        let began_ms = unix_time::now_ms();
-        let running = Running {
-            digest,
-            request: Arc::clone(request),
-            number: calls.take_number(),
-            since: Instant::now(),
-            began_ms,
-            cancelled,
-            tombstone: false,
-            is_stored: false,
-            told: waiter.clone(),
-        };
-        calls.running.insert(key, running);
-        drop(calls);
-        let shared = Arc::clone(&self.shared);
-        let request = Arc::clone(request);
-        let mut execution = Execution::new(shared, request, (digest, began_ms), completion);
-        execution.is_resumed = is_resumed;
-        self.shared.spawn(execution.run(turn, admitted));
-        Ok(Begun::Running(waiter))
-    }
 }
 
 /// A guard: while it exists, no call can begin in the chat.
@@ -464,16 +387,4 @@ impl Drop for ClosedChat {
             }
         }
     }
-}
-
-/// Waits for the completion of a call that runs; `None`: its task ends without one, because the runtime does, or because another host began
-/// the call.
-async fn completion(mut waiter: watch::Receiver<Completion>) -> Completion {
-    let completion = waiter.wait_for(Option::is_some).await;
-    completion.ok()?.clone()
-}
-
-/// Waits for the outcome of a call that runs.
-async fn wait_for_outcome(waiter: watch::Receiver<Completion>) -> Result<Arc<Outcome>, Refused> {
-    completion(waiter).await.unwrap_or(Err(Refused::Closed))
 }

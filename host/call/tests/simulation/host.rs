@@ -9,7 +9,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolhost_call::call::{
-    Admitted, Durability, HOST_STOPPED, Interrupted, Ledger, Limits, Outcome, Refused,
+    Admitted, Begun, Durability, HOST_STOPPED, Interrupted, Ledger, Limits, Outcome, Refused,
 };
 use toolhost_call::tool::{Content, ErrorKind, Reply, ToolError};
 use toolhost_store::{News, Store};
@@ -90,25 +90,40 @@ impl Host {
         planned: &Planned,
     ) -> Result<Arc<Outcome>, Refused> {
         self.life.goes_on().await;
-        let run = self.ledger.run(&planned.request, |permission| {
-            if permission.is_resumed {
-                world.tally.resumed();
-            }
-            Ok::<_, Refused>(Admitted {
-                execution: execute(
-                    Arc::clone(world),
-                    Arc::clone(&self.life),
-                    (self.number, planned.clone()),
-                    permission.cancelled,
-                )
-                .map(Ok),
-                read_only: planned.kind == Kind::ReadOnly,
-                resumable: planned.kind == Kind::Again,
-            })
-        });
-        let outcome = run.await;
+        let outcome = self.outcome(world, planned).await;
         self.life.goes_on().await;
         outcome
+    }
+
+    async fn outcome(
+        &self,
+        world: &Arc<World>,
+        planned: &Planned,
+    ) -> Result<Arc<Outcome>, Refused> {
+        loop {
+            let known = match self.ledger.begin(&planned.request).await? {
+                Begun::Known(known) => known,
+                Begun::New(permit) => {
+                    if permit.is_resumed() {
+                        world.tally.resumed();
+                    }
+                    let execution = execute(
+                        Arc::clone(world),
+                        Arc::clone(&self.life),
+                        (self.number, planned.clone()),
+                        permit.cancelled().clone(),
+                    );
+                    permit.run(Admitted {
+                        execution: execution.map(Ok),
+                        read_only: planned.kind == Kind::ReadOnly,
+                        resumable: planned.kind == Kind::Again,
+                    })?
+                }
+            };
+            if let Some(outcome) = known.outcome().await? {
+                return Ok(outcome);
+            }
+        }
     }
 }
 

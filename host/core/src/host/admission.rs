@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use toolhost_call::call::{Admitted, Outcome, Permission, Refused, Request, WorkspaceError};
+use toolhost_call::call::{Admitted, CallError, Outcome, Permit, Refused, Request, WorkspaceError};
 use toolhost_call::metrics::PluginState;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
@@ -17,21 +17,18 @@ use super::plugins::Route;
 use super::workspaces::Place;
 
 impl Host {
-    /// Reserves room for a call in its plugin, and returns the future that runs it.
+    /// Reserves room for a call in the plugin of its tool, and returns the future that runs it.
     pub(super) fn admit(
         &self,
-        route: Arc<Route>,
-        place: Place,
         request: &Arc<Request>,
-        Permission {
-            cancelled,
-            is_resumed,
-        }: Permission,
-    ) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>> + Send + use<>>, Refused>
+        permit: &Permit,
+    ) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>> + Send + use<>>, CallError>
     {
+        let route = self.route(&request.tool)?;
+        let place = self.inner.workspaces.place(&request.chat)?;
         let inner = Arc::clone(&self.inner);
         if inner.draining.is_cancelled() {
-            return Err(Refused::Closed);
+            return Err(Refused::Closed.into());
         }
         let (plugin, health) = (&route.plugin, &route.health);
         let healthy = health.admit().map_err(|again_in| Refused::Quarantined {
@@ -43,6 +40,7 @@ impl Host {
             .admit(&request.chat)
             .map_err(|busy| Refused::Busy(busy.to_string()))?;
         let request = Arc::clone(request);
+        let (cancelled, is_resumed) = (permit.cancelled().clone(), permit.is_resumed());
         let host = self.clone();
         let tracked = inner.calls.token();
         let waiting = match place {
@@ -152,6 +150,19 @@ impl Host {
             read_only,
             resumable,
         })
+    }
+
+    /// Returns the plugin of a tool.
+    fn route(&self, tool: &str) -> Result<Arc<Route>, CallError> {
+        let table = self.inner.plugins.table();
+        match table.route(tool) {
+            Some(route) => Ok(Arc::clone(route)),
+            None if self.is_loading() => Err(Refused::Loading(tool.to_owned()).into()),
+            None => Err(CallError::UnknownTool {
+                name: tool.to_owned(),
+                known: table.tools.iter().map(|tool| tool.name.clone()).collect(),
+            }),
+        }
     }
 
     /// Opens the workspace of a call, and returns the part of it that the plugin was granted.

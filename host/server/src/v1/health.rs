@@ -153,7 +153,7 @@ async fn agents(host: &Host) -> Option<Check> {
 
 fn store(host: &Host) -> Check {
     const NAME: &str = "store";
-    let stats = host.ledger();
+    let stats = host.ledger().stats();
     let store = stats.store;
     let text = format!("{} calls, {} KiB", stats.calls, store.bytes >> 10);
     if !host.is_recording() {

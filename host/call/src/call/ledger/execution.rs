@@ -9,12 +9,13 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use toolhost_store::{Begun, Call, Cancellation, EndedCall, Ending, NewCall};
 
-use super::answer::{self, Completion, Key};
+use super::answer::{Completion, Key, Standing};
 use super::keeper::{AGAIN, Change};
 use super::past::{Past, lost, state};
+use super::permit::Admitted;
 use super::recovery::serialized;
 use super::running::Running;
-use super::shared::{Admitted, Shared};
+use super::shared::Shared;
 use super::turn::Turn;
 use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
@@ -34,7 +35,7 @@ pub(super) struct Execution {
     began_ms: u64,
     teller: watch::Sender<Completion>,
     /// Whether the record of the call says that it was interrupted and may run again.
-    pub(super) is_resumed: bool,
+    is_resumed: bool,
     begun: bool,
     over: bool,
 }
@@ -55,6 +56,7 @@ impl Execution {
         request: Arc<Request>,
         (digest, began_ms): ([u8; 32], u64),
         teller: watch::Sender<Completion>,
+        is_resumed: bool,
     ) -> Self {
         Self {
             shared,
@@ -62,7 +64,7 @@ impl Execution {
             digest,
             began_ms,
             teller,
-            is_resumed: false,
+            is_resumed,
             begun: false,
             over: false,
         }
@@ -255,9 +257,9 @@ impl Execution {
         };
         let answer = past.answer(&Digests::of(&self.request), id, tool);
         Start::Told(match answer {
-            Some(Ok(answer::Begun::Saved(outcome))) => Ok(outcome),
+            Some(Ok(Standing::Saved(outcome))) => Ok(outcome),
             Some(Err(refused)) => Err(refused),
-            Some(Ok(answer::Begun::Running(_) | answer::Begun::Elsewhere)) | None => {
+            Some(Ok(Standing::Running(_) | Standing::Elsewhere)) | None => {
                 Ok(Arc::new(lost(id, tool)))
             }
         })

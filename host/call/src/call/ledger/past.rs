@@ -8,7 +8,7 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use toolhost_store::{Call, CallState};
 
-use super::answer::{Answer, Begun};
+use super::answer::{Answer, Standing};
 use crate::call::digests::Digests;
 use crate::call::{CallStatus, Outcome, Refused, State, ToolSet, includes};
 use crate::tool::{ErrorKind, Reply, ToolError};
@@ -116,17 +116,17 @@ impl Past {
         Some(match self {
             Self::Tombstone { tools } if !includes(&tools, tool) => return None,
             Self::Tombstone { .. } => Err(Refused::Cancelled),
-            Self::Lost => Ok(Begun::Saved(Arc::new(lost(id, tool)))),
+            Self::Lost => Ok(Standing::Saved(Arc::new(lost(id, tool)))),
             Self::Ended { digest, .. } | Self::Elsewhere { digest, .. }
                 if !asked.include(&digest) =>
             {
                 Err(Refused::InputMismatch)
             }
-            Self::Elsewhere { .. } => Ok(Begun::Elsewhere),
+            Self::Elsewhere { .. } => Ok(Standing::Elsewhere),
             Self::Ended {
                 tombstone: true, ..
             } => Err(Refused::Cancelled),
-            Self::Ended { outcome, .. } => outcome.map(Begun::Saved).ok_or(Refused::Gone),
+            Self::Ended { outcome, .. } => outcome.map(Standing::Saved).ok_or(Refused::Gone),
         })
     }
 

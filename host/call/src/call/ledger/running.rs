@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Answer, Begun, Completion, Key};
+use super::answer::{Answer, Completion, Key, Standing};
 use crate::call::digests::Digests;
 use crate::call::{Actor, CallStatus, Refused, Request};
 use toolhost_state::id::{CallId, ChatId};
@@ -48,7 +48,7 @@ impl Running {
     /// Answers a request with this id.
     pub(super) fn answer(&self, asked: &Digests) -> Answer {
         match asked.include(&self.digest) {
-            true => Ok(Begun::Running(self.told.clone())),
+            true => Ok(Standing::Running(self.told.clone())),
             false => Err(Refused::InputMismatch),
         }
     }

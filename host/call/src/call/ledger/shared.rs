@@ -7,10 +7,11 @@ use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::answer::Key;
 use super::keeper::Keeper;
 use super::running::Calls;
 use super::sweeper::Sweeper;
-use crate::call::{Limits, Outcome, Request};
+use crate::call::{Limits, Outcome, Refused, Request};
 use toolhost_state::id::ChatId;
 
 /// A listener to the changes of calls, in order for each call. Its methods must not block.
@@ -23,27 +24,6 @@ pub trait Listener: Send + Sync {
 
     /// A call that had begun was turned away: it ran nothing, and a repeat runs it.
     fn turned_away(&self, request: &Request);
-}
-
-/// The permission of the ledger to run a call.
-#[derive(Clone, Debug)]
-pub struct Permission {
-    /// Is cancelled when the call is cancelled.
-    pub cancelled: CancellationToken,
-    /// Whether the call runs again, because it was interrupted.
-    pub is_resumed: bool,
-}
-
-/// The execution of a call that was admitted.
-#[derive(Debug)]
-pub struct Admitted<R> {
-    /// The execution, which has not begun yet: a future with the outcome of the call. If the execution is refused, the call had no effect;
-    /// the ledger forgets that it began, and a repeat runs it.
-    pub execution: R,
-    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
-    pub read_only: bool,
-    /// Whether a repeat runs the call again if its host was killed while it ran: all its effects are nested calls, which run once.
-    pub resumable: bool,
 }
 
 /// See [`Ledger`](super::Ledger).
@@ -62,6 +42,13 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// Waits until a call runs at no other host.
+    pub(super) async fn settled(&self, key: Key) -> Result<(), Refused> {
+        let settled = self.keeper.settled(key);
+        let settled = self.stopping.run_until_cancelled(settled).await;
+        settled.unwrap_or(Err(Refused::Closed)).map(drop)
+    }
+
     /// Runs a task on the runtime of the ledger.
     pub(super) fn spawn(self: &Arc<Self>, task: impl Future<Output = ()> + Send + 'static) {
         match &self.runtime {

@@ -63,15 +63,36 @@ where
 }
 
 impl Ledger {
-    /// Runs a call that is admitted once, at most.
+    /// Returns the outcome of a call. If it is new, runs it as `admit` says.
+    async fn run<F, R, E>(&self, request: &Arc<Request>, mut admit: F) -> Result<Arc<Outcome>, E>
+    where
+        E: From<Refused>,
+        F: FnMut(&Permit) -> Result<Admitted<R>, E>,
+        R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
+    {
+        loop {
+            let known = match self.begin(request).await? {
+                Begun::Known(known) => known,
+                Begun::New(permit) => {
+                    let admitted = admit(&permit)?;
+                    permit.run(admitted)?
+                }
+            };
+            if let Some(outcome) = known.outcome().await? {
+                return Ok(outcome);
+            }
+        }
+    }
+
+    /// Returns the outcome of a call that is admitted once, at most.
     async fn run_once<F, R, E>(&self, request: &Arc<Request>, admit: F) -> Result<Arc<Outcome>, E>
     where
         E: From<Refused>,
-        F: FnOnce(Permission) -> Result<Admitted<R>, E>,
+        F: FnOnce(&Permit) -> Result<Admitted<R>, E>,
         R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {
         let mut admit = Some(admit);
-        let once = |permission| admit.take().expect("admitted once")(permission);
+        let once = |permit: &Permit| admit.take().expect("admitted once")(permit);
         self.run(request, once).await
     }
 }
@@ -149,9 +170,10 @@ async fn parallel_callers_share_one_execution_even_if_the_first_leaves() {
     let mut first = Box::pin(first);
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     drop(first);
-    let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
-        panic!("ran twice")
-    };
+    let again =
+        |_: &Permit| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
+            panic!("ran twice")
+        };
     let others = (0..10).map(|_| ledger.run_once(&request, again));
     let mut others = Box::pin(futures_util::future::join_all(others));
     assert!(futures_util::poll!(others.as_mut()).is_pending());

@@ -7,8 +7,9 @@ use crate::call::State;
 
 /// A call that ends when it is cancelled.
 fn patient(
-    Permission { cancelled, .. }: Permission,
-) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>>>, Refused> {
+    permit: &Permit,
+) -> Result<Admitted<impl Future<Output = Result<Outcome, Refused>> + use<>>, Refused> {
+    let cancelled = permit.cancelled().clone();
     admitted(async move {
         cancelled.cancelled().await;
         Outcome {

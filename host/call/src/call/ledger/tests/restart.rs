@@ -59,7 +59,7 @@ pub(super) async fn call(
         duration: Duration::from_micros(1_999),
         ..outcome(text)
     };
-    let admit = |_| {
+    let admit = |_: &Permit| {
         Ok(Admitted {
             execution: async move { Ok(outcome) },
             read_only,

@@ -17,7 +17,7 @@ async fn call(
         id: request.id.clone(),
         ..outcome(text)
     };
-    let admit = |_| {
+    let admit = |_: &Permit| {
         Ok(Admitted {
             execution: async move { Ok(outcome) },
             read_only: false,

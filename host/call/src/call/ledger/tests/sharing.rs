@@ -31,9 +31,10 @@ fn store() -> Arc<Failing> {
 }
 
 async fn repeat(ledger: &Ledger, request: &Arc<Request>) -> Result<Arc<Outcome>, Refused> {
-    let again = |_| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
-        panic!("ran twice")
-    };
+    let again =
+        |_: &Permit| -> Result<Admitted<std::future::Ready<Result<Outcome, Refused>>>, Refused> {
+            panic!("ran twice")
+        };
     ledger.run_once(request, again).await
 }
 

@@ -6,7 +6,7 @@ use crate::call::Durability;
 
 /// Runs a call that is turned away.
 async fn turn_away(ledger: &Ledger, request: &Request, read_only: bool) -> Refused {
-    let admit = |_| {
+    let admit = |_: &Permit| {
         Ok::<_, Refused>(Admitted {
             execution: async { Err(Refused::Busy("no descriptors".into())) },
             read_only,
@@ -69,7 +69,7 @@ async fn every_caller_of_a_call_hears_that_it_is_turned_away() {
     }));
     assert!(futures_util::poll!(first.as_mut()).is_pending());
     begins.await.unwrap();
-    let again = |_| admitted::<_, Refused>(async { outcome("again") });
+    let again = |_: &Permit| admitted::<_, Refused>(async { outcome("again") });
     let mut second = Box::pin(ledger.run_once(&request, again));
     assert!(futures_util::poll!(second.as_mut()).is_pending());
     go.send(()).unwrap();
@@ -84,7 +84,7 @@ async fn a_store_that_cannot_forget_a_call_now_forgets_it_later() {
     let (ledger, store) = open_failing(&state, Durability::Host).await;
     let (request, runs) = (request("a", "1", "{}"), Arc::default());
     let fails = Arc::clone(&store);
-    let admit = |_| {
+    let admit = |_: &Permit| {
         Ok::<_, Refused>(Admitted {
             execution: async move {
                 fails.fail(true);
@@ -109,11 +109,12 @@ async fn a_cancelled_call_that_is_turned_away_never_runs() {
     let (ledger, _) = open(&state, Limits::default(), Durability::Host).await;
     let (request, runs) = (Arc::new(request("a", "1", "{}")), Arc::default());
     let (begun, begins) = oneshot::channel();
-    let calling = ledger.run_once(&request, |permission: Permission| {
+    let calling = ledger.run_once(&request, |permit| {
+        let cancelled = permit.cancelled().clone();
         Ok::<_, Refused>(Admitted {
             execution: async move {
                 begun.send(()).unwrap();
-                permission.cancelled.cancelled().await;
+                cancelled.cancelled().await;
                 Err(busy())
             },
             read_only: false,
