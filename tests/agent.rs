@@ -25,6 +25,7 @@ use std::sync::Arc;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use toolhost_agent::{Offer, Oversight};
+use toolhost_call::call::{Ledger, Limits};
 use toolhost_local::Local;
 use toolhost_local::files::Config as Roots;
 use toolhost_local::process::{Config, Registry};
@@ -48,12 +49,20 @@ struct Agent {
     workspace: tempfile::TempDir,
 }
 
+/// How many calls of a chat can be cancelled before they arrive.
+const TOMBSTONES: usize = 8;
+
 /// All that a workspace has, for clients of the agent API.
 fn offer(local: &Arc<Local>) -> Offer {
+    let limits = Limits {
+        tombstones_per_chat: TOMBSTONES,
+        ..Limits::default()
+    };
     Offer {
         workspace: local.clone(),
         files: FilesGrant::Write,
         remembers_starts: false,
+        ledger: Ledger::new(limits).unwrap(),
         oversight: Oversight::default(),
     }
 }

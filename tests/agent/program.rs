@@ -182,6 +182,26 @@ async fn a_repeat_finds_its_process_after_a_crash() {
     assert_eq!(ok(get(&again, "/list")).await["total"], 1);
 }
 
+#[tokio::test]
+async fn a_write_is_made_once_also_after_a_crash() {
+    let workspace = tempfile::tempdir().unwrap();
+    let path = workspace.path().canonicalize().unwrap().join("file");
+    let write = |program: &Serving, text: &str| {
+        let request = program.request(Method::POST, "/api/v0/write-file");
+        let request = request.query(&[("path", path.to_str().unwrap())]);
+        let request = request.header("Coder-Tool-Call-Id", "call_1");
+        request.body(text.to_owned())
+    };
+    let mut program = agent(workspace.path(), &[]);
+    let first = ok(write(&program, "one")).await;
+    program.signal(Signal::SIGKILL);
+    let again = agent(workspace.path(), &[]);
+    std::fs::write(&path, "two").unwrap();
+    assert_eq!(ok(write(&again, "one")).await, first);
+    refused(write(&again, "three"), 409, "another request").await;
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "two");
+}
+
 /// With a supervisor a cancellation reaches what left the session of its command as well.
 #[tokio::test]
 async fn a_cancellation_reaches_everything() {

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use toolhost_agent::{Offer, Oversight};
+use toolhost_call::call::{Ledger, Limits};
+use toolhost_remote::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_local::process::Config;
 use toolhost_local::{Local, files};
-use toolhost_remote::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_state::secret::Secret;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::{AgentSpec, Provider, Spec, Workspace};
@@ -43,6 +44,7 @@ pub(crate) fn offer(workspace: Arc<dyn Workspace>) -> Offer {
         workspace,
         files: FilesGrant::Write,
         remembers_starts: false,
+        ledger: Ledger::new(Limits::default()).unwrap(),
         oversight: Oversight::default(),
     }
 }

@@ -22,7 +22,7 @@ const MAX_ECHO: usize = 64;
 
 /// An error response.
 #[derive(Debug, Serialize)]
-pub(super) struct ApiError {
+pub struct ApiError {
     #[serde(skip)]
     status: StatusCode,
     message: String,
@@ -44,12 +44,13 @@ struct Validation {
 
 impl From<NoRoom> for ApiError {
     fn from(busy: NoRoom) -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "The server is busy.").detail(busy.to_string())
+        Self::busy(busy.to_string())
     }
 }
 
 impl ApiError {
-    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    /// Makes an error of a status and a message.
+    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
             message: message.into(),
@@ -59,7 +60,8 @@ impl ApiError {
         }
     }
 
-    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+    /// Makes the error of a request that cannot be understood.
+    pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
@@ -103,17 +105,24 @@ impl ApiError {
             .detail("A repeat must be for the same chat, and ask for the same.")
     }
 
+    /// Makes the error of a request for which there is no place now.
+    pub(super) fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "The server is busy.").detail(detail)
+    }
+
+    /// Makes the error of a tool call that did not run, because it could not be recorded.
+    pub(super) fn unavailable(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "Tool call was not run.").detail(detail)
+    }
+
     /// Makes the error of a cancelled tool call.
     pub(super) fn canceled() -> Self {
         Self::new(StatusCode::CONFLICT, "Tool call was canceled.")
     }
 
-    #[cfg(test)]
-    pub(super) fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    pub(super) fn detail(mut self, detail: impl Into<String>) -> Self {
+    /// Adds a detail.
+    #[must_use]
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }

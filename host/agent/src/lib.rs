@@ -36,6 +36,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 use tokio_util::sync::CancellationToken;
 
+use toolhost_call::call::Ledger;
 use toolhost_http::access::{Access, Scope};
 use toolhost_http::limits::Limits;
 use toolhost_http::{Edge, Listeners, problem};
@@ -45,7 +46,6 @@ use toolhost_workspace::process::Info;
 
 pub use error::as_api_errors;
 pub use oversight::Oversight;
-use tool_calls::ToolCalls;
 
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 pub const BODY_BYTES: usize = 4 << 20;
@@ -59,9 +59,15 @@ pub struct Offer {
     pub files: FilesGrant,
     /// Whether a later agent knows the processes of this one.
     pub remembers_starts: bool,
+    /// The ledger of the tool calls.
+    pub ledger: Ledger,
     /// The audit trail, the metrics and the approval hook.
     pub oversight: Oversight,
 }
+
+/// Whether a later server knows the processes of this one.
+#[derive(Clone, Copy, Debug)]
+struct RemembersStarts(bool);
 
 /// Returns whether this is the path of a request that only ends something, and so frees permits that other requests need.
 pub fn is_end(path: &str) -> bool {
@@ -75,6 +81,7 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
         workspace,
         files,
         remembers_starts,
+        ledger,
         oversight,
     } = offer;
     let routes = Router::new()
@@ -89,7 +96,8 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
         .merge(files::router(Arc::clone(&workspace), files))
         .merge(operations::router(workspace, files, remembers_starts))
         .method_not_allowed_fallback(error::no_method)
-        .layer(Extension(ToolCalls::default()))
+        .layer(Extension(ledger))
+        .layer(Extension(RemembersStarts(remembers_starts)))
         .layer(DefaultBodyLimit::max(BODY_BYTES))
         .layer(Extension(oversight))
         .layer(from_fn(log::requests));
@@ -127,13 +135,13 @@ pub async fn serve(
     access: Access,
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<Vec<Info>> {
-    let (workspace, metrics) = (
-        Arc::clone(&offer.workspace),
-        offer.oversight.metrics.clone(),
-    );
+    let (workspace, ledger) = (Arc::clone(&offer.workspace), offer.ledger.clone());
+    let metrics = offer.oversight.metrics.clone();
     let ending = async {
         shutdown.await;
-        workspace.end_all().await
+        let live = workspace.end_all().await;
+        ledger.finish().await;
+        live
     };
     let live = toolhost_http::serve(listeners, router(offer, access), &metrics, ending).await?;
     Ok(live.unwrap_or_default())

@@ -24,7 +24,7 @@ use uuid::Uuid;
 use super::error::ApiError;
 use super::oversight::Watched;
 use super::reply;
-use super::tool_calls::{ToolCall, digest};
+use super::tool_calls::{Asked as Once, ToolCall, digest};
 use notices::Hub;
 use toolhost_state::unix_time;
 
@@ -137,14 +137,14 @@ async fn perform<O: Typed>(
     if asked.operation.repeat() != Repeat::Acts {
         return agent.done(asked, watched).await;
     }
-    let digest = call.request_digest(|| digest(O::NAME, &[&body.bytes]));
+    let once = Once::once(O::NAME, digest(&[&body.bytes]));
     let held = body.into_held();
     let act = async move {
         let done = agent.done(asked, watched).await;
         drop(held);
         done
     };
-    call.once(digest, act).await
+    call.once(once, act).await
 }
 
 impl Agent {

@@ -22,7 +22,7 @@ use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 
 /// The name of this API in the audit trail, in place of the name of a plugin. No plugin can have this name.
-const INTERFACE: &str = "agent-api";
+pub(super) const INTERFACE: &str = "agent-api";
 
 /// The audit trail, the metrics and the approval hook of the operator. The default records nothing, and approves everything.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ pub struct Oversight {
 
 /// The audit trail and the approval hook for one request.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub struct Watched {
     oversight: Oversight,
     principal: String,
     chat: Option<ChatId>,
@@ -46,7 +46,8 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Returns the oversight of an operation that names the chat itself.
-    pub(super) fn of(mut self, chat: Option<&ChatId>) -> Self {
+    #[must_use]
+    pub fn of(mut self, chat: Option<&ChatId>) -> Self {
         self.chat = chat.cloned().or(self.chat);
         self
     }
@@ -63,11 +64,11 @@ impl Watched {
     }
 
     /// Asks the approval hook, if there is one.
-    pub(super) async fn approve(
-        &self,
-        tool: &str,
-        arguments: &impl Serialize,
-    ) -> Result<(), ApiError> {
+    ///
+    /// # Errors
+    ///
+    /// If it does not approve the request.
+    pub async fn approve(&self, tool: &str, arguments: &impl Serialize) -> Result<(), ApiError> {
         let approval = &self.oversight.approval;
         if !approval.is_configured() {
             return Ok(());
@@ -100,7 +101,7 @@ impl Watched {
     }
 
     /// Returns a workspace that records the changes of the request.
-    pub(super) fn workspace(&self, inner: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
+    pub fn workspace(&self, inner: Arc<dyn Workspace>) -> Arc<dyn Workspace> {
         Arc::new(Audited::new(inner, self.trail()))
     }
 }
@@ -115,6 +116,7 @@ impl<S: Sync> FromRequestParts<S> for Watched {
         let call = call.and_then(|value| value.to_str().ok());
         // Normalize the id. A request with an invalid id is refused before it does anything.
         let call = call.and_then(|call| normalize(call).ok());
+        let call = call.map(|call| call.as_str().to_owned());
         Ok(Self {
             oversight: parts.extensions.get().cloned().unwrap_or_default(),
             principal: principal.map_or("host", Principal::name).to_owned(),

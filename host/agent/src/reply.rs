@@ -1,15 +1,15 @@
 //! Replies as JSON, written as the reference writes them.
 
+use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 /// The content type of a reply.
-pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
+pub(super) const JSON: &str = "application/json; charset=utf-8";
 
 /// Returns a reply with this status and body.
-pub(super) fn json(status: StatusCode, body: &impl Serialize) -> Response {
+pub fn json(status: StatusCode, body: &impl Serialize) -> Response {
     let mut text = to_text(body);
     text.push('\n');
     (status, [(CONTENT_TYPE, JSON)], text).into_response()

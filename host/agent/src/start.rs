@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -13,8 +14,8 @@ use serde_json::{Value, json};
 use super::chat::Chat;
 use super::error::ApiError;
 use super::oversight::Watched;
-use super::tool_calls::{ToolCall, digest};
-use super::{body, reply};
+use super::tool_calls::{Asked, ToolCall};
+use super::{RemembersStarts, body, reply};
 use toolhost_http::trace;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Command, Narrower};
@@ -41,6 +42,7 @@ struct Body {
 
 pub(super) async fn start(
     State(workspace): State<Arc<dyn Workspace>>,
+    Extension(RemembersStarts(remembers_starts)): Extension<RemembersStarts>,
     chat: Chat,
     call: ToolCall,
     watched: Watched,
@@ -72,11 +74,16 @@ pub(super) async fn start(
         background: body.background,
         sandbox: body.sandbox,
         stdin: None,
-        key: call.id().map(str::to_owned),
+        key: call.id().map(|id| id.as_str().to_owned()),
         trace,
         timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
     };
-    let asked = call.request_digest(|| digest("start", &[command.digest().as_bytes()]));
+    let asked = Asked {
+        route: "start",
+        digest: command.digest(),
+        // The process has the id of the tool call.
+        resumable: remembers_starts,
+    };
     call.once(asked, launch(workspace, chat, command, watched, arguments))
         .await
 }

@@ -1,219 +1,208 @@
 //! Tool calls: each call runs once, a repeated request gets the first answer, and a cancelled call runs no further.
 //!
 //! A client names the tool call of a request in `Coder-Tool-Call-Id`. Every start, edit and write goes through
-//! [`ToolCall::once`].
+//! [`ToolCall::once`], which runs it as a call of the ledger.
 
+mod answer;
 mod cancel;
-mod records;
 
-use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use axum::body::{Bytes, to_bytes};
+use axum::Extension;
 use axum::extract::FromRequestParts;
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::rejection::ExtensionRejection;
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
-use parking_lot::{Mutex, MutexGuard};
 use serde_json::json;
 use tracing::Instrument;
 
 use super::chat::Chat;
 use super::error::ApiError;
-use super::reply;
+use super::oversight::INTERFACE;
 use super::tool_call_id::{HEADER, normalize};
+use answer::Answer;
 pub(super) use cancel::cancel;
-use records::{Begun, Key, Records};
+use toolhost_call::call::{Actor, Admitted, Arguments, Begun, Ledger, Refused, Request};
 use toolhost_http::access::Principal;
 use toolhost_http::limits::RequestPermit;
+use toolhost_state::id::{CallId, ChatId};
 
 /// The prefix of the path of a cancellation.
 const CANCEL: &str = "/api/v0/tool-calls/";
 
-/// The tool calls of a server. Clones share them.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ToolCalls(Arc<Mutex<Records>>);
-
 /// The sender of a request, as far as tool calls are concerned.
 #[derive(Clone, Debug)]
-pub(super) struct Sender {
-    calls: ToolCalls,
+pub(crate) struct Sender {
+    ledger: Ledger,
     chat: Chat,
-    /// The name of the sender's token.
-    token: Arc<str>,
+    actor: Actor,
     /// The permit of the request. Work that outlives the connection keeps it.
     permit: Option<RequestPermit>,
 }
 
 /// The tool call that a request is part of, if it is part of one.
 #[derive(Clone, Debug)]
-pub(super) struct ToolCall {
+pub struct ToolCall {
     sender: Sender,
-    id: Option<String>,
+    id: Option<CallId>,
 }
 
-/// An answer as it is sent, and kept for repeats.
-#[derive(Clone, Debug)]
-struct Answer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
+/// What a request asks for, as far as a repeat has to ask for the same.
+#[derive(Debug)]
+pub struct Asked {
+    /// The name of the route.
+    pub route: &'static str,
+    /// The digest of the content.
+    pub digest: blake3::Hash,
+    /// Whether the request may run again if the server was killed while it ran: whatever it did is found and not done again.
+    pub resumable: bool,
 }
 
-impl ToolCalls {
-    fn records(&self) -> MutexGuard<'_, Records> {
-        self.0.lock()
+impl Asked {
+    /// Makes it of a request that runs once at most.
+    pub fn once(route: &'static str, digest: blake3::Hash) -> Self {
+        Self {
+            route,
+            digest,
+            resumable: false,
+        }
     }
 }
 
 impl ToolCall {
-    /// Returns the id: a UUID in its usual form, or any other text as it came.
-    pub(super) fn id(&self) -> Option<&str> {
-        self.id.as_deref()
-    }
-
-    /// Returns the digest of the content of a request, or `None` if the request names no tool call.
-    pub(super) fn request_digest(
-        &self,
-        digest: impl FnOnce() -> blake3::Hash,
-    ) -> Option<blake3::Hash> {
-        self.id.is_some().then(digest)
+    /// Returns the id.
+    pub fn id(&self) -> Option<&CallId> {
+        self.id.as_ref()
     }
 
     /// Runs `act`, unless an earlier request of the same tool call has run it. In that case, waits for the answer to that
-    /// request and returns it.
+    /// request and returns it. `act` runs to its end even if the client disconnects.
     ///
-    /// `asked` is the digest of the request: see [`Self::request_digest`]. It tells a repeat from another request under the
-    /// same id. `act` runs to its end even if the client disconnects.
-    pub(super) async fn once<F>(
-        self,
-        asked: Option<blake3::Hash>,
-        act: F,
-    ) -> Result<Response, ApiError>
+    /// `asked` tells a repeat from another request under the same id.
+    ///
+    /// # Errors
+    ///
+    /// That of `act`, and if the tool call was cancelled, was used for another request, or cannot be recorded.
+    pub async fn once<F>(self, asked: Asked, act: F) -> Result<Response, ApiError>
     where
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
         let Self { sender, id } = self;
-        let (Some(id), Some(asked)) = (id, asked) else {
-            // Run in a task of its own: if the client disconnects, the act still finishes and is recorded in the audit trail.
-            let act = async move {
-                let result = act.await;
-                drop(sender);
-                result
-            };
-            let acted = tokio::spawn(act.in_current_span()).await;
-            return acted.unwrap_or_else(|_| Ok(Answer::unknown().into_response()));
-        };
-        let Sender {
-            calls,
-            chat,
-            token,
-            permit,
-        } = sender;
-        let key = Key::new(&chat, &id);
-        let begun = calls.records().begin(&key, &token, asked)?;
-        let answer = match begun {
-            Begun::Answered(answer) => Some(answer),
-            Begun::Running(answer) => answer.await.ok(),
-            Begun::New(finish, answer) => {
-                let run = async move {
-                    let answer = match AssertUnwindSafe(act).catch_unwind().await {
-                        Ok(result) => Answer::of(result.into_response()).await,
-                        Err(_) => Answer::unknown(),
-                    };
-                    calls.records().finish(&key, &answer);
-                    _ = finish.send(answer);
-                    drop(permit);
+        let act = act.in_current_span();
+        match id {
+            None => {
+                // Run in a task of its own: if the client disconnects, the act still finishes and is recorded in the audit trail.
+                let act = async move {
+                    let result = act.await;
+                    drop(sender);
+                    result
                 };
-                tokio::spawn(run.in_current_span());
-                answer.await.ok()
+                let acted = tokio::spawn(act).await;
+                acted.unwrap_or_else(|_| Ok(Answer::unknown().into_response()))
             }
+            Some(id) => {
+                let answer = match sender.answer(&id, asked, act).await {
+                    Ok(answer) => answer,
+                    Err(refused) => Answer::refusal(refused, &id)?,
+                };
+                Ok(answer.into_response())
+            }
+        }
+    }
+}
+
+impl Sender {
+    /// Returns the answer to a request of a tool call. If it is the first one, `act` makes it.
+    async fn answer<F>(self, id: &CallId, asked: Asked, act: F) -> Result<Answer, Refused>
+    where
+        F: Future<Output = Result<Response, ApiError>> + Send + 'static,
+    {
+        let tool = format!("{INTERFACE}/{}", asked.route);
+        let arguments = json!({ "request": asked.digest.to_hex().as_str() }).to_string();
+        let arguments = Arguments::parse(&arguments);
+        let arguments = arguments.map_err(|error| Refused::Unrecorded(error.to_string()))?;
+        let request = Request {
+            actor: self.actor.clone(),
+            ..Request::new(self.chat_id(), id.clone(), tool.clone(), arguments)
         };
-        Ok(answer.unwrap_or_else(Answer::unknown).into_response())
-    }
-}
-
-impl Answer {
-    async fn of(response: Response) -> Self {
-        let (parts, body) = response.into_parts();
-        match to_bytes(body, usize::MAX).await {
-            Ok(body) => Self {
-                status: parts.status,
-                headers: parts.headers,
-                body,
-            },
-            Err(_) => Self::unknown(),
+        let request = Arc::new(request);
+        let mut act = Some((act, self.permit));
+        loop {
+            let known = match self.ledger.begin(&request).await? {
+                Begun::Known(known) => known,
+                Begun::New(permit) => {
+                    // Only a call that another host began at the same time is looked for once more.
+                    let Some((act, held)) = act.take() else {
+                        return Err(Refused::Closed);
+                    };
+                    let (id, tool) = (id.clone(), tool.clone());
+                    let execution = async move {
+                        let answer = match AssertUnwindSafe(act).catch_unwind().await {
+                            Ok(result) => Answer::of(result.into_response()).await,
+                            Err(_) => Answer::unknown(),
+                        };
+                        drop(held);
+                        answer.outcome(id, &tool)
+                    };
+                    permit.run(Admitted {
+                        execution,
+                        read_only: false,
+                        resumable: asked.resumable,
+                    })?
+                }
+            };
+            if let Some(outcome) = known.outcome().await? {
+                return Ok(Answer::kept(&outcome));
+            }
         }
     }
 
-    fn json(status: StatusCode, message: &str) -> Self {
-        let body = format!("{}\n", reply::to_text(&json!({ "message": message })));
-        Self {
-            status,
-            headers: HeaderMap::from_iter([(CONTENT_TYPE, reply::JSON)]),
-            body: body.into(),
-        }
-    }
-
-    /// Returns the answer of a tool call whose handler failed.
-    fn unknown() -> Self {
-        let message = "Tool call failed with an internal error. Its outcome is unknown.";
-        Self::json(StatusCode::INTERNAL_SERVER_ERROR, message)
-    }
-
-    /// Returns the answer for a tool call whose own answer is no longer kept.
-    fn gone() -> Self {
-        let message = "The answer of the tool call is no longer kept. It is not run again.";
-        Self::json(StatusCode::GONE, message)
-    }
-}
-
-impl IntoResponse for Answer {
-    fn into_response(self) -> Response {
-        (self.status, self.headers, self.body).into_response()
+    /// Returns the chat under which the ledger has the tool calls of the sender.
+    fn chat_id(&self) -> ChatId {
+        self.chat.id.clone().unwrap_or_else(ChatId::of_agent_api)
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for Sender {
-    type Rejection = Infallible;
+    type Rejection = ExtensionRejection;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ExtensionRejection> {
+        let Extension(ledger) = Extension::from_request_parts(parts, state).await?;
         let extensions = &parts.extensions;
-        let calls = extensions.get::<ToolCalls>().cloned();
         let principal = extensions.get::<Principal>();
         Ok(Self {
-            calls: calls.unwrap_or_default(),
+            ledger,
             chat: Chat::of(&parts.headers),
-            token: principal.map_or("", Principal::name).into(),
+            actor: principal.map_or_else(Actor::default, |principal| Actor::new(principal.name())),
             permit: extensions.get::<RequestPermit>().cloned(),
         })
     }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for ToolCall {
-    type Rejection = ApiError;
+    type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Response> {
         let id = parts.headers.get(HEADER).map(|value| {
             // An invalid id is refused. If it were ignored, every repeat would act again.
-            normalize(value.to_str().unwrap_or_default()).map_err(|detail| {
+            normalize(value.to_str().unwrap_or_default()).map_err(|invalid| {
                 ApiError::bad_request("The tool call id is not valid.")
-                    .validation("Coder-Tool-Call-Id", detail)
+                    .validation("Coder-Tool-Call-Id", invalid.to_string())
             })
         });
-        let id = id.transpose()?;
-        let Ok(sender) = Sender::from_request_parts(parts, state).await;
+        let id = id.transpose().map_err(IntoResponse::into_response)?;
+        let sender = Sender::from_request_parts(parts, state).await;
+        let sender = sender.map_err(IntoResponse::into_response)?;
         Ok(Self { sender, id })
     }
 }
 
-/// Digests the content of a request to a route.
-pub(super) fn digest(route: &str, parts: &[&[u8]]) -> blake3::Hash {
+/// Digests the content of a request.
+pub fn digest(parts: &[&[u8]]) -> blake3::Hash {
     let mut hasher = blake3::Hasher::new();
-    for part in [route.as_bytes()].iter().chain(parts) {
+    for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());
         hasher.update(part);
     }
@@ -232,10 +221,9 @@ mod tests {
     #[test]
     fn a_digest_tells_parts_apart() {
         let all = [
-            digest("a", &[b"b", b"c"]),
-            digest("a", &[b"bc"]),
-            digest("a", &[b"b", b"c", b""]),
-            digest("ab", &[b"c"]),
+            digest(&[b"b", b"c"]),
+            digest(&[b"bc"]),
+            digest(&[b"b", b"c", b""]),
         ];
         let distinct: std::collections::HashSet<_> = all.iter().collect();
         assert_eq!(distinct.len(), all.len());

@@ -67,6 +67,7 @@ impl ServerParts {
             workspace: Arc::clone(host.workspace()),
             files: host.files_grant(),
             remembers_starts: host.ledger().stats().store.is_kept,
+            ledger: host.ledger().clone(),
             oversight: Oversight {
                 audit: host.audit().clone(),
                 metrics: host.metrics().clone(),

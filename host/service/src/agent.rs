@@ -12,6 +12,7 @@ use super::logging::log_file;
 use super::processes::{self, Prepared};
 use super::{Common, audit_options, files as options_of_files, keep};
 use toolhost_agent::Offer;
+use toolhost_call::call::{Ledger, Limits};
 use toolhost_http::Listen;
 use toolhost_local::Local;
 use toolhost_local::files;
@@ -96,6 +97,7 @@ pub async fn run(
             workspace,
             files: options.files.grant(),
             remembers_starts: state.directory().is_some(),
+            ledger: Ledger::open_alone(Limits::default(), &state).await?,
             oversight: oversight.clone(),
         })
     };

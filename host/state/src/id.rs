@@ -54,6 +54,11 @@ pub enum InvalidId {
 }
 
 impl ChatId {
+    /// Returns the chat of the tool calls of the agent API that name none. The others of that API are UUIDs.
+    pub fn of_agent_api() -> Self {
+        Self("agent-api".to_owned())
+    }
+
     /// Returns the id as text.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -17,7 +17,7 @@ use toolhost_edit::{Bounds, Failure, FileEdits, Kind, Planned, Problem, edit as 
 use crate::error::ApiError;
 use crate::oversight::Watched;
 use crate::query::Query;
-use crate::tool_calls::{ToolCall, digest};
+use crate::tool_calls::{Asked, ToolCall, digest};
 use crate::{body, reply};
 use source::Source;
 use toolhost_workspace::Workspace;
@@ -77,7 +77,8 @@ pub(super) async fn edit(
 ) -> Result<Response, ApiError> {
     query.finish_strictly()?;
     let body: Body = body::read(request).await?;
-    let asked = call.request_digest(|| digest("edit-files", &[reply::to_text(&body).as_bytes()]));
+    let digest = digest(&[reply::to_text(&body).as_bytes()]);
+    let asked = Asked::once("edit-files", digest);
     call.once(asked, apply(workspace, body, watched)).await
 }
 

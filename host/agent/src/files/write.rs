@@ -14,7 +14,7 @@ use crate::error::ApiError;
 use crate::oversight::Watched;
 use crate::query::Query;
 use crate::reply;
-use crate::tool_calls::{ToolCall, digest};
+use crate::tool_calls::{Asked, ToolCall, digest};
 use toolhost_http::body::{self, BodyError, Read};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{Error, Kind, MAX_WRITE, Precondition, Write};
@@ -35,7 +35,7 @@ pub(super) async fn write(
         return Err(BodyError::TooLarge(MAX_WRITE).into());
     }
     let body = body::read_within(request, MAX_WRITE, TIME).await?;
-    let asked = call.request_digest(|| digest("write-file", &[path.as_bytes(), &body.bytes]));
+    let asked = Asked::once("write-file", digest(&[path.as_bytes(), &body.bytes]));
     call.once(asked, store(workspace, path, body, watched))
         .await
 }

@@ -5,19 +5,18 @@ use std::sync::Arc;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 use tracing::Instrument;
 
-use super::records::{Cancelled, Key};
 use super::{Answer, Sender, normalize};
 use crate::chat::Chat;
 use crate::error::ApiError;
 use crate::oversight::Watched;
 use crate::reply;
+use toolhost_call::call::{Cancelled, Refused};
 use toolhost_workspace::Workspace;
 
 /// The answer to a cancellation, in the fields of the reference.
@@ -43,29 +42,22 @@ pub(crate) async fn cancel(
 ) -> Result<Response, ApiError> {
     // A path that cannot be decoded holds no id either.
     let call = call.map_or_else(|_| String::new(), |Path(call)| call);
-    let call = normalize(&call)
-        .map_err(|detail| ApiError::bad_request("Invalid tool call ID.").detail(detail))?;
-    let key = Key::new(&sender.chat, &call);
-    let found = sender.calls.records().cancel(&key, &sender.token);
+    let call = normalize(&call).map_err(|invalid| {
+        ApiError::bad_request("Invalid tool call ID.").detail(invalid.to_string())
+    })?;
     // The client may disconnect: the cancelled call ends all the same.
     let end = async move {
-        let answer = match &found {
-            Ok(Cancelled::NotReceived) | Err(_) => None,
-            Ok(Cancelled::Answered(answer)) => Some(answer.clone()),
-            Ok(Cancelled::Running(answer)) => {
-                let answer = answer.clone().await;
-                Some(answer.unwrap_or_else(|_| Answer::unknown()))
-            }
-        };
+        let (chat, actor) = (sender.chat_id(), &sender.actor);
+        let found = sender.ledger.cancel(&chat, &call, actor).await;
         // After the start, so that a process that was still starting is killed as well; and also if nothing is known of the
         // tool call any more, because its process can outlive the record.
-        let killed = stop(&*workspace, &sender.chat, &call).await;
+        let killed = stop(&*workspace, &sender.chat, call.as_str()).await;
         if killed > 0 || found.is_ok() {
-            watched.cancelled(&call);
+            watched.cancelled(call.as_str());
         }
         // The request holds its permit until here.
         drop(sender);
-        found.map(|_| Outcome::of(answer))
+        found
     };
     let ended = tokio::spawn(end.in_current_span()).await;
     let outcome = ended.map_err(|error| {
@@ -75,7 +67,18 @@ pub(crate) async fn cancel(
         )
         .detail(error.to_string())
     })?;
-    Ok(reply::json(StatusCode::OK, &outcome?))
+    let answer = match outcome {
+        Ok(Cancelled::Ended(outcome)) => Some(Answer::kept(&outcome)),
+        Ok(Cancelled::Gone) => Some(Answer::gone()),
+        Ok(Cancelled::Tombstone) => None,
+        Err(Refused::Busy(detail)) => {
+            let message = "Too many tool calls were canceled that have not arrived.";
+            let refused = ApiError::new(StatusCode::TOO_MANY_REQUESTS, message);
+            return Err(refused.detail(detail));
+        }
+        Err(refused) => return Err(ApiError::unavailable(refused.to_string())),
+    };
+    Ok(reply::json(StatusCode::OK, &Outcome::of(answer)))
 }
 
 /// Kills the processes that a tool call started, and waits until they have ended. Returns their number.
@@ -100,11 +103,10 @@ impl Outcome {
         let Some(answer) = answer else {
             return Self::default();
         };
-        let kind = answer.headers.get(CONTENT_TYPE);
         Self {
             received: true,
-            status: Some(answer.status.as_u16()),
-            content_type: kind.and_then(|kind| Some(kind.to_str().ok()?.to_owned())),
+            status: Some(answer.status),
+            content_type: answer.content_type().map(str::to_owned),
             body: Some(STANDARD.encode(&answer.body)),
         }
     }

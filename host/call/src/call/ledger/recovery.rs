@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use tokio_util::sync::CancellationToken;
-use toolhost_store::{Call, Durability, EndedCall, NewCall, Store, StoreError};
+use toolhost_store::{Call, Durability, EndedCall, HostState, NewCall, Store, StoreError};
 
-use super::{Ledger, Listener, past};
+use super::past::{self, HOST_STOPPED};
+use super::{Ledger, Listener};
 use crate::call::{Limits, Outcome};
+use crate::tool::{ErrorKind, ToolError};
 use toolhost_state::id::{CallId, ChatId};
 
 /// A call that had begun, and not ended, when an earlier host stopped.
@@ -64,6 +66,24 @@ impl Ledger {
         let interrupted = ledger.take_over().await?;
         ledger.shared.bound().await;
         Ok((ledger, interrupted))
+    }
+
+    /// Makes a ledger that keeps calls in this state, for a program that knows nothing else of them: the outcome of those that were
+    /// interrupted is unknown.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be read.
+    pub async fn open_alone(limits: Limits, state: &HostState) -> Result<Self, StoreError> {
+        let kept = (Arc::clone(state.store()), state.durability());
+        let stopping = CancellationToken::new();
+        let (ledger, interrupted) = Self::open(limits, kept, None, stopping).await?;
+        for call in interrupted {
+            let error = ToolError::new(ErrorKind::UnknownOutcome, HOST_STOPPED);
+            let outcome = Outcome::new(call.call.clone(), call.tool.as_str(), Err(error));
+            ledger.settle(&call, outcome).await;
+        }
+        Ok(ledger)
     }
 
     /// Takes over the calls of hosts that have ended or have lost their lease. They have to be [settled](Ledger::settle).
