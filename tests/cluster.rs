@@ -22,9 +22,9 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use toolhost_agent::Offer;
 use toolhost_core::{Builder, Host};
+use toolhost_link::AgentsConfig;
 use toolhost_needs::needs;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_remote::AgentsConfig;
 
 use crate::harness::{
     PATIENCE, Server, cluster, elsewhere, postgres, shared_code, shared_state, spawner, until,

@@ -367,7 +367,7 @@ impl Server {
     pub(crate) async fn agent(offer: Offer) -> Self {
         let tokens = Token::new(TOKEN).unwrap().into();
         Self::run(tokens, async move |listener, access, stop| {
-            toolhost_agent::serve(listener, offer, access, stop).await
+            toolhost_link::serve(listener, offer, access, stop).await
         })
         .await
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolhost_agent::{Offer, Oversight};
 use toolhost_call::call::{Ledger, Limits};
-use toolhost_remote::{Address, Agents, AgentsConfig, TlsFiles};
+use toolhost_link::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_local::process::Config;
 use toolhost_local::{Local, files};
 use toolhost_state::secret::Secret;

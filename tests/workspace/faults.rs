@@ -17,7 +17,7 @@ use super::*;
 
 use std::path::Path;
 
-use toolhost_remote::Timing;
+use toolhost_link::Timing;
 
 use crate::harness::proxy::{Fault, Proxy};
 use crate::harness::serving::Serving;

@@ -1,7 +1,7 @@
 //! The agent API, `/api/v0`: processes and files for a chat server that keeps its chats elsewhere.
 //!
 //! The API is compatible with the reference implementation: paths, texts, the order of checks and every field of a reply are
-//! the same. Toolhost adds fields and routes of its own. This crate knows a workspace, and no plugin.
+//! the same. Toolhost adds fields and routes of its own. This crate knows a workspace and the ledger, and no plugin.
 
 #[cfg(not(target_os = "linux"))]
 compile_error!("this version of Toolhost runs on Linux only");
@@ -13,8 +13,6 @@ mod events;
 mod files;
 mod list;
 mod log;
-mod openapi;
-mod operations;
 mod output;
 mod oversight;
 mod page;
@@ -27,25 +25,22 @@ mod start;
 mod tool_call_id;
 mod tool_calls;
 
-use std::io;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use tokio_util::sync::CancellationToken;
-
 use toolhost_call::call::Ledger;
-use toolhost_http::access::{Access, Scope};
-use toolhost_http::limits::Limits;
-use toolhost_http::{Edge, Listeners, problem};
+use toolhost_http::Edge;
+use toolhost_http::access::Scope;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::process::Info;
 
-pub use error::as_api_errors;
-pub use oversight::Oversight;
+pub use error::{ApiError, as_api_errors};
+pub use oversight::{Oversight, Watched};
+pub use reply::json;
+pub use tool_calls::{Asked, ToolCall, digest};
 
 /// The largest JSON body in bytes: the longest command, of which JSON escapes many characters, and its variables; or edits.
 pub const BODY_BYTES: usize = 4 << 20;
@@ -71,12 +66,12 @@ struct RemembersStarts(bool);
 
 /// Returns whether this is the path of a request that only ends something, and so frees permits that other requests need.
 pub fn is_end(path: &str) -> bool {
-    tool_calls::is_cancellation(path) || operations::is_end(path)
+    tool_calls::is_cancellation(path)
 }
 
-/// Returns the routes of the agent API, all below `/api/v0`, for clients that have the scope `agent`. A header names the chat; it
-/// is not checked against the token.
-pub fn routes(offer: Offer, edge: &Edge) -> Router {
+/// Returns the routes of the agent API, all below `/api/v0`, and others that use [`ToolCall`] and [`Watched`], for clients that have the
+/// scope `agent`. A header names the chat; it is not checked against the token.
+pub fn routes(offer: Offer, others: Router, edge: &Edge) -> Router {
     let Offer {
         workspace,
         files,
@@ -91,10 +86,9 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
         .route("/api/v0/processes/{id}/signal", post(signal::signal))
         .route("/api/v0/processes/{id}/events", get(events::events))
         .route("/api/v0/tool-calls/{id}/cancel", post(tool_calls::cancel))
-        .route("/api/v0/openapi.json", get(openapi::description))
         .with_state(Arc::clone(&workspace))
-        .merge(files::router(Arc::clone(&workspace), files))
-        .merge(operations::router(workspace, files, remembers_starts))
+        .merge(files::router(workspace, files))
+        .merge(others)
         .method_not_allowed_fallback(error::no_method)
         .layer(Extension(ledger))
         .layer(Extension(RemembersStarts(remembers_starts)))
@@ -105,44 +99,4 @@ pub fn routes(offer: Offer, edge: &Edge) -> Router {
     edge.admit(routes, |principal| {
         principal.require_everything(Scope::Agent)
     })
-}
-
-/// Returns the routes of a server that offers nothing but a workspace.
-///
-/// Each request must carry the address that its connection came in on: see [`Edge::around`].
-pub fn router(offer: Offer, access: Access) -> Router {
-    let limits = Limits::new(0, |request| is_end(request.uri().path()));
-    let edge = Edge::new(access, limits);
-    let metrics = offer.oversight.metrics.clone();
-    let workspace = Arc::clone(&offer.workspace);
-    let (open, _) = edge.health(workspace, CancellationToken::new(), None);
-    let unknown = Router::new().fallback(problem::no_route);
-    let routes = open
-        .method_not_allowed_fallback(problem::no_method)
-        .merge(edge.admit(unknown, |_| Ok(())))
-        .merge(routes(offer, &edge));
-    edge.around(routes, metrics, &[], Some(as_api_errors))
-}
-
-/// Serves a workspace until `shutdown` is ready, then ends its processes and returns those that were live.
-///
-/// # Errors
-///
-/// If a listener has no address.
-pub async fn serve(
-    listeners: impl Into<Listeners>,
-    offer: Offer,
-    access: Access,
-    shutdown: impl Future<Output = ()>,
-) -> io::Result<Vec<Info>> {
-    let (workspace, ledger) = (Arc::clone(&offer.workspace), offer.ledger.clone());
-    let metrics = offer.oversight.metrics.clone();
-    let ending = async {
-        shutdown.await;
-        let live = workspace.end_all().await;
-        ledger.finish().await;
-        live
-    };
-    let live = toolhost_http::serve(listeners, router(offer, access), &metrics, ending).await?;
-    Ok(live.unwrap_or_default())
 }

@@ -56,7 +56,7 @@ pub use plugins::{
     PluginState, library, name_of, named_files,
 };
 use plugins::{Listed, Plugins};
-use toolhost_remote::Agents;
+use toolhost_link::Agents;
 use workspaces::Workspaces;
 pub use workspaces::{Located, Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 

@@ -44,10 +44,10 @@ pub use host::{
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};
 pub use toolhost_call::tool::{Definition, Format, Reply};
+pub use toolhost_link as remote;
 pub use toolhost_local as local;
 pub use toolhost_plugin as plugin;
 pub use toolhost_plugin::{Grants, Options, Preopen, Settings};
-pub use toolhost_remote as remote;
 pub use toolhost_state::id::{CallId, ChatId};
 pub use toolhost_state::workspace_name::WorkspaceName;
 pub use toolhost_store::Session;

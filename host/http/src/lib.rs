@@ -25,7 +25,6 @@ mod stream;
 pub mod time;
 mod tls;
 pub mod trace;
-pub mod tunnel;
 
 pub use connections::serve;
 pub use edge::{Edge, Reword};

@@ -75,7 +75,12 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(policy: &Policy, places: &Places, landlock: LandlockRules, has_view: bool) -> Self {
+    pub(crate) fn new(
+        policy: &Policy,
+        places: &Places,
+        landlock: LandlockRules,
+        has_view: bool,
+    ) -> Self {
         let roots = &places.workspace;
         let protect = policy.protect.iter().filter(|_| has_view);
         let protected = protect

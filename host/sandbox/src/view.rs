@@ -207,7 +207,8 @@ impl Step {
 fn replaced(rules: &[LandlockRule], never: &Closed, temporary: &Path) -> Vec<Step> {
     let is_replaceable = |path: &&str| {
         let path = Path::new(path);
-        let covers = |grant: &LandlockRule| grant.rights != Rights::List && path.starts_with(&grant.path);
+        let covers =
+            |grant: &LandlockRule| grant.rights != Rights::List && path.starts_with(&grant.path);
         let is_itself = path.canonicalize().is_ok_and(|real| real == path);
         is_itself && !rules.iter().any(covers)
     };

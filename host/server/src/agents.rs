@@ -14,9 +14,9 @@ use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope, Token, Tokens};
 use toolhost_http::forward::remove_of_connection;
 use toolhost_http::problem::{Kind, Problem};
-use toolhost_http::tunnel::{self, header};
 use toolhost_http::{Edge, body};
-use toolhost_remote::{AGENTS, Alive, Dialled, PassError};
+use toolhost_link::tunnel;
+use toolhost_link::{AGENTS, Alive, Dialled, PassError};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::operation::VERSION;
@@ -72,7 +72,7 @@ pub(super) fn passing(host: &Host, edge: &Edge) -> Router {
 fn name(request: &Request) -> Option<WorkspaceName> {
     request
         .headers()
-        .get(header::NAME)?
+        .get(toolhost_link::NAME)?
         .to_str()
         .ok()?
         .parse()
@@ -119,7 +119,7 @@ async fn connect(
         let value = request.headers().get(name)?;
         value.to_str().ok()
     };
-    let version = text(header::OPERATIONS);
+    let version = text(toolhost_link::OPERATIONS);
     if version != Some(&VERSION.to_string()) {
         let detail = format!(
             "this host (Toolhost {}) has version {VERSION} of the operations, and the agent has {}: update the older one",
@@ -129,9 +129,9 @@ async fn connect(
         return Err(Problem::new(Kind::OTHER_VERSION, detail));
     }
     let missing = |name: &str| Problem::broken_request(format!("the header {name} is missing"));
-    let name = text(header::NAME).ok_or_else(|| missing("Toolhost-Agent-Name"))?;
+    let name = text(toolhost_link::NAME).ok_or_else(|| missing("Toolhost-Agent-Name"))?;
     let name: WorkspaceName = name.parse()?;
-    let token = text(header::TOKEN).ok_or_else(|| missing("Toolhost-Agent-Token"))?;
+    let token = text(toolhost_link::TOKEN).ok_or_else(|| missing("Toolhost-Agent-Token"))?;
     let token = Secret::new(token);
     if !principal.actor().may_name(&name) {
         let detail = format!("this token is for agents of other names than \"{name}\"");

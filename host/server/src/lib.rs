@@ -64,7 +64,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
         .merge(edge.admit(api(&parts, &tokens, described), |_| Ok(())))
         .merge(agents::passing(host, &edge));
     if parts.agent {
-        routes = routes.merge(toolhost_agent::routes(parts.offer(), &edge));
+        routes = routes.merge(toolhost_link::routes(parts.offer(), &edge));
     }
     let reword = Some(toolhost_agent::as_api_errors as Reword);
     edge.around(routes, metrics, &v1::OUTPUT_HEADERS, reword)
@@ -110,7 +110,7 @@ impl Readiness for Asked {
 
 /// Returns whether a request only ends or cancels something.
 fn ends(request: &Request) -> bool {
-    request.method() == Method::DELETE || toolhost_agent::is_end(request.uri().path())
+    request.method() == Method::DELETE || toolhost_link::is_end(request.uri().path())
 }
 
 /// Returns the routes of a host's tools with their description, and the fallback for paths without a route.

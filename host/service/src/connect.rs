@@ -1,7 +1,5 @@
 //! An agent that connects to a host, because the host cannot connect to it.
 
-mod dial;
-
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -12,14 +10,15 @@ use axum::Router;
 use axum::http::Uri;
 use clap::Args;
 use toolhost_agent::Offer;
+use toolhost_http::Listener;
 use toolhost_http::access::{Access, Principal, Scope, Token, Tokens};
-use toolhost_http::{Listener, tunnel};
+use toolhost_link::{ConnectError, Dial, tunnel};
+use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::process::Info;
 
 use crate::listening::Served;
-use crate::{logging, token};
-use dial::{Dial, DialError};
+use crate::{logging, tls, token};
 
 /// The pauses before a further attempt, after failures.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -82,12 +81,12 @@ impl Options {
                 "the token and everything else goes to the host unencrypted: use wss://"
             );
         }
-        Ok(Some(Dial::new(
-            url.clone(),
-            name,
-            token,
-            self.connect_ca.as_deref(),
-        )?))
+        let tls = match url.scheme_str() {
+            Some("wss") => Some(tls::client(self.connect_ca.as_deref())?),
+            _ => None,
+        };
+        let token = Secret::new(token);
+        Ok(Some(Dial::new(url.clone(), name, token, tls)))
     }
 }
 
@@ -134,7 +133,7 @@ impl Connecting {
             ..Access::default()
         };
         Ok(Self {
-            routes: toolhost_agent::router(offer.clone(), access),
+            routes: toolhost_link::router(offer.clone(), access),
             offer,
             dial: dial.letting_in(text),
         })
@@ -157,7 +156,7 @@ impl Connecting {
                         Err(error) => tracing::warn!(%error, "the connection to the host broke"),
                     }
                 }
-                Err(error @ DialError::Refused(_)) => {
+                Err(error @ ConnectError::Refused(_)) => {
                     tracing::error!(%error, "the host does not take this agent");
                     pause = LONGEST_PAUSE;
                 }
@@ -182,7 +181,9 @@ impl Served for Connecting {
             () = shutdown => {}
             () = self.stay_connected() => {}
         }
-        Ok(self.offer.workspace.end_all().await)
+        let live = self.offer.workspace.end_all().await;
+        self.offer.ledger.finish().await;
+        Ok(live)
     }
 
     fn hurry(&self) {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use toolhost_http::forward::Forwarding;
+use toolhost_link::TlsFiles;
 use toolhost_postgres::{Config, Postgres};
-use toolhost_remote::TlsFiles;
 use toolhost_service::tls;
 use toolhost_state::state_dir::StateDir;
 use uuid::Uuid;

@@ -11,7 +11,7 @@ use toolhost_call::events;
 use toolhost_core::{Host, PluginSet};
 use toolhost_http::access::Access;
 use toolhost_http::{Listen, Listener};
-use toolhost_remote::AgentsConfig;
+use toolhost_link::AgentsConfig;
 use toolhost_server::{McpOptions, ServerParts};
 use toolhost_service::follow::Follower;
 use toolhost_service::keep;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use toolhost_link::{Address, Agents, AgentsConfig, Lookup, TlsFiles};
 use toolhost_local::DirectoriesConfig;
-use toolhost_remote::{Address, Agents, AgentsConfig, Lookup, TlsFiles};
 use toolhost_state::secret::Secret;
 
 use super::problems::below;

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use axum::body::{Body, Bytes};
 use futures_util::stream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use toolhost_agent::router;
+use toolhost_link::router;
 
 use crate::agent::offer;
 use toolhost_http::access::{Access, LocalAddress, Token};

@@ -4,7 +4,7 @@ use super::*;
 
 use std::time::Duration;
 
-use toolhost_remote::AgentsConfig;
+use toolhost_link::AgentsConfig;
 
 use toolhost_core::Host;
 use toolhost_server::ServerParts;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-use toolhost_remote::Agents;
+use toolhost_link::Agents;
 use toolhost_workspace::{AgentSpec, Provider, Spec};
 
 const CALLS: u64 = 50;

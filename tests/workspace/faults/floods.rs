@@ -9,7 +9,7 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::routing::{get, post};
 use futures_util::stream::{self, FuturesUnordered, StreamExt as _};
-use toolhost_remote::{Address, Agents, AgentsConfig, TlsFiles};
+use toolhost_link::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_state::secret::Secret;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{Identity, VERSION};

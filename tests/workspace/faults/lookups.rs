@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde_json::json;
-use toolhost_remote::{AgentsConfig, Lookup, TlsFiles};
+use toolhost_link::{AgentsConfig, Lookup, TlsFiles};
 use toolhost_state::secret::Secret;
 
 use crate::harness::TOKEN;

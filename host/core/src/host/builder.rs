@@ -18,6 +18,7 @@ use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
 use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
+use toolhost_link::{AddressError, Agents, AgentsConfig};
 use toolhost_local::files;
 use toolhost_local::process;
 use toolhost_local::{
@@ -26,7 +27,6 @@ use toolhost_local::{
 use toolhost_plugin::{
     CacheError, Cause, CodeCache, Compiler, Engine, EngineError, LoadError, Options,
 };
-use toolhost_remote::{AddressError, Agents, AgentsConfig};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
 use toolhost_store::{HostState, HostStateError, StoreError};

@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{MissedTickBehavior, interval};
-use toolhost_remote::{AGENTS, Address, Dialled, Passage, Passages, TlsFiles};
+use toolhost_link::{AGENTS, Address, Dialled, Passage, Passages, TlsFiles};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{AgentElsewhere, ConnectedAgent, Store, StoreError};
 

@@ -237,7 +237,9 @@ mod tests {
         for (name, text) in [("lines", "not a token"), ("main", "m a i n")] {
             write(name, text);
             credentials.refresh_tokens(&tokens).unwrap_err();
-            assert!(tokens.authenticate(b"main").is_some() && tokens.authenticate(b"one").is_some());
+            assert!(
+                tokens.authenticate(b"main").is_some() && tokens.authenticate(b"one").is_some()
+            );
             write("lines", "one");
             write("main", "main");
         }

@@ -39,7 +39,7 @@ impl Served for Offer {
         access: Access,
         shutdown: impl Future<Output = ()>,
     ) -> io::Result<Vec<Info>> {
-        toolhost_agent::serve(listeners, self, access, shutdown).await
+        toolhost_link::serve(listeners, self, access, shutdown).await
     }
 
     fn hurry(&self) {

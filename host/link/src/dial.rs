@@ -2,11 +2,11 @@
 
 use std::io;
 use std::net::IpAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::tls;
+use crate::names::{NAME, OPERATIONS, TOKEN};
+use crate::tunnel::{self, Tunnel};
 use axum::http::header::{
     AUTHORIZATION, CONNECTION, HOST, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
@@ -20,7 +20,6 @@ use tokio_rustls::TlsConnector;
 use tokio_tungstenite::client_async_with_config;
 use tokio_tungstenite::tungstenite::Error as WebSocketError;
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
-use toolhost_http::tunnel::{self, Tunnel, header};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::operation::VERSION;
@@ -33,7 +32,7 @@ const MAX_ANSWER: usize = 1024;
 
 /// A host, and how this agent introduces itself.
 #[derive(Clone, Debug)]
-pub(crate) struct Dial {
+pub struct Dial {
     url: Uri,
     shown: String,
     server: String,
@@ -47,7 +46,7 @@ pub(crate) struct Dial {
 
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum DialError {
+pub enum ConnectError {
     /// The host cannot be reached.
     #[error("{0} cannot be reached: {1}")]
     Unreachable(String, #[source] io::Error),
@@ -66,32 +65,26 @@ pub(super) enum DialError {
 }
 
 impl Dial {
-    pub(super) fn new(
-        url: Uri,
-        name: WorkspaceName,
-        token: String,
-        authorities: Option<&Path>,
-    ) -> anyhow::Result<Self> {
-        let is_tls = url.scheme_str() == Some("wss");
+    /// Makes it of the address of `/agents` of a host, the name of this agent, and a token of the host. With `tls`, the connection is
+    /// encrypted.
+    pub fn new(url: Uri, name: WorkspaceName, token: Secret, tls: Option<ClientConfig>) -> Self {
         let server = url.host().unwrap_or_default();
-        let tls = match is_tls {
-            true => Some(Arc::new(tls::client(authorities)?)),
-            false => None,
-        };
-        Ok(Self {
+        let port = if tls.is_some() { 443 } else { 80 };
+        Self {
             shown: url.to_string(),
             server: server.trim_matches(['[', ']']).to_owned(),
-            port: url.port_u16().unwrap_or(if is_tls { 443 } else { 80 }),
+            port: url.port_u16().unwrap_or(port),
             url,
-            tls,
+            tls: tls.map(Arc::new),
             name,
-            token: Secret::new(token),
+            token,
             lets_in: Secret::new(""),
-        })
+        }
     }
 
     /// Tells the host to send this token with its requests.
-    pub(super) fn letting_in(self, token: String) -> Self {
+    #[must_use]
+    pub fn letting_in(self, token: String) -> Self {
         Self {
             lets_in: Secret::new(token),
             ..self
@@ -99,12 +92,12 @@ impl Dial {
     }
 
     /// Returns the address of the host.
-    pub(super) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.shown
     }
 
     /// Returns the name of this agent.
-    pub(super) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
@@ -112,14 +105,14 @@ impl Dial {
     ///
     /// # Errors
     ///
-    /// See [`DialError`].
-    pub(super) async fn connect(&self) -> Result<Tunnel, DialError> {
+    /// See [`ConnectError`].
+    pub async fn connect(&self) -> Result<Tunnel, ConnectError> {
         let connecting = timeout(CONNECT, self.try_connect()).await;
-        connecting.unwrap_or_else(|_| Err(DialError::Slow(self.shown.clone())))
+        connecting.unwrap_or_else(|_| Err(ConnectError::Slow(self.shown.clone())))
     }
 
-    async fn try_connect(&self) -> Result<Tunnel, DialError> {
-        let unreachable = |error| DialError::Unreachable(self.shown.clone(), error);
+    async fn try_connect(&self) -> Result<Tunnel, ConnectError> {
+        let unreachable = |error| ConnectError::Unreachable(self.shown.clone(), error);
         let stream = TcpStream::connect((self.server.as_str(), self.port));
         let stream = stream.await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;
@@ -133,7 +126,7 @@ impl Dial {
         self.ask(stream).await
     }
 
-    async fn ask<S>(&self, stream: S) -> Result<Tunnel, DialError>
+    async fn ask<S>(&self, stream: S) -> Result<Tunnel, ConnectError>
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
@@ -150,20 +143,20 @@ impl Dial {
             .header(SEC_WEBSOCKET_KEY, generate_key());
         for (name, value, is_secret) in [
             (AUTHORIZATION, bearer.as_str(), true),
-            (header::TOKEN, self.lets_in.reveal(), true),
-            (header::NAME, self.name.as_str(), false),
-            (header::OPERATIONS, &VERSION.to_string(), false),
+            (TOKEN, self.lets_in.reveal(), true),
+            (NAME, self.name.as_str(), false),
+            (OPERATIONS, &VERSION.to_string(), false),
         ] {
             let value = HeaderValue::from_str(value).map(|mut value| {
                 value.set_sensitive(is_secret);
                 value
             });
-            let unsendable = |_| DialError::Refused(format!("{name} cannot be sent"));
+            let unsendable = |_| ConnectError::Refused(format!("{name} cannot be sent"));
             request = request.header(&name, value.map_err(unsendable)?);
         }
         let request = request
             .body(())
-            .map_err(|error| DialError::Refused(error.to_string()))?;
+            .map_err(|error| ConnectError::Refused(error.to_string()))?;
         let asked = client_async_with_config(request, stream, Some(tunnel::config())).await;
         match asked {
             Ok((socket, _)) => Ok(Tunnel::new(socket)),
@@ -176,14 +169,14 @@ impl Dial {
                 let is_passing =
                     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
                 Err(match is_passing {
-                    true => DialError::Unready(text),
-                    false => DialError::Refused(text),
+                    true => ConnectError::Unready(text),
+                    false => ConnectError::Refused(text),
                 })
             }
             Err(WebSocketError::Io(error)) => {
-                Err(DialError::Unreachable(self.shown.clone(), error))
+                Err(ConnectError::Unreachable(self.shown.clone(), error))
             }
-            Err(error) => Err(DialError::NoHost(self.shown.clone(), error)),
+            Err(error) => Err(ConnectError::NoHost(self.shown.clone(), error)),
         }
     }
 }

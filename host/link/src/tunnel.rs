@@ -22,9 +22,8 @@ use tokio_tungstenite::tungstenite::protocol::{Message, Role, WebSocketConfig};
 use tokio_util::io::{CopyToBytes, SinkWriter, StreamReader};
 use tower::ServiceExt;
 
-use super::access::LocalAddress;
-use super::problem::Problem;
-use super::stream::Raw;
+use toolhost_http::access::LocalAddress;
+use toolhost_http::problem::Problem;
 
 /// How often each side asks the other whether it is there, and how long it waits for the answer. A connection of which one side is gone
 /// is noticed after both times.
@@ -33,20 +32,13 @@ pub const ALIVE_EVERY: Duration = Duration::from_secs(5);
 /// See [`ALIVE_EVERY`].
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// The headers of the request that makes a tunnel.
-pub mod header {
-    use axum::http::HeaderName;
+/// A stream that can be read and written.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-    /// The name of the agent.
-    pub const NAME: HeaderName = HeaderName::from_static("toolhost-agent-name");
-    /// The token with which the agent lets requests in that come through the tunnel.
-    pub const TOKEN: HeaderName = HeaderName::from_static("toolhost-agent-token");
-    /// The version of the operations that the agent knows.
-    pub const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
-}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// A stream of bytes through a WebSocket.
-pub struct Tunnel(Raw);
+pub struct Tunnel(Box<dyn Stream>);
 
 impl std::fmt::Debug for Tunnel {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

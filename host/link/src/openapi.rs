@@ -15,7 +15,7 @@ use toolhost_workspace::operation::{
     Answered, Asked, Each, Identity, Numbered, Typed, VERSION, each,
 };
 
-use crate::operations::PATH;
+use crate::names::PATH;
 
 /// The description, which never changes while the agent runs.
 static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| describe().to_string().into());
@@ -51,7 +51,7 @@ impl Each for Describing {
                 "default": { "$ref": "#/components/responses/Error" },
             },
         } });
-        self.paths.insert(format!("{PATH}{}", O::NAME), path);
+        self.paths.insert(format!("{PATH}/{}", O::NAME), path);
     }
 }
 
@@ -75,13 +75,13 @@ fn describe() -> Value {
     );
     for (path, kind, schema, says) in [
         (
-            PATH.trim_end_matches('/'),
+            PATH,
             "application/json",
             identity,
             "The agent introduces itself.",
         ),
         (
-            &*format!("{PATH}events"),
+            &*format!("{PATH}/events"),
             "application/x-ndjson",
             numbered,
             "The events of all processes, one in each line.",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{Start, Typed, WriteFiles};
 
-use crate::error::ApiError;
+use toolhost_agent::ApiError;
 
 /// Returns why the operator does not allow an operation on files; `None` if it is allowed.
 pub(super) fn refusal<O: Typed>(files: FilesGrant) -> Option<ApiError> {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{FromRef, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
+use toolhost_agent::{ApiError, Asked as Once, Offer, ToolCall, Watched, digest, json};
 use toolhost_http::body::{self, BodyError};
 use toolhost_workspace::files::{CpuAccount, FilesGrant};
 use toolhost_workspace::operation::{
@@ -21,24 +22,10 @@ use toolhost_workspace::operation::{
 use toolhost_workspace::{Context, Workspace};
 use uuid::Uuid;
 
-use super::error::ApiError;
-use super::oversight::Watched;
-use super::reply;
-use super::tool_calls::{Asked as Once, ToolCall, digest};
+use crate::names::{EVENTS, INSTANCE, OPERATIONS, PATH};
+use crate::openapi;
 use notices::Hub;
 use toolhost_state::unix_time;
-
-/// Where the operations are, followed by the name of one.
-pub(super) const PATH: &str = "/api/v0/workspace/";
-
-/// The header of a request that names the version of the operations that the host knows, and of an answer that names the agent's.
-const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
-
-/// The header of a request that names the run of the agent that it is for, and of an answer that names the run.
-const INSTANCE: HeaderName = HeaderName::from_static("toolhost-instance");
-
-/// The header of an answer: how many events the agent had when the operation was done. Those that it caused are among them.
-const EVENTS: HeaderName = HeaderName::from_static("toolhost-events");
 
 /// The longest time that a host may take to send an operation.
 const TIME: Duration = Duration::from_secs(5 * 60);
@@ -64,30 +51,28 @@ impl FromRef<Agent> for Arc<Hub> {
 }
 
 /// Returns the routes of the operations that the operator allows.
-pub(super) fn router(
-    workspace: Arc<dyn Workspace>,
-    files: FilesGrant,
-    remembers_starts: bool,
-) -> Router {
-    let hub = Hub::of(&*workspace);
+pub(crate) fn router(offer: &Offer) -> Router {
+    let hub = Hub::of(&*offer.workspace);
     let agent = Agent {
-        workspace,
-        files,
-        remembers_starts,
+        workspace: Arc::clone(&offer.workspace),
+        files: offer.files,
+        remembers_starts: offer.remembers_starts,
         instance: Uuid::new_v4().to_string().into(),
         hub,
     };
     let routes = Router::new()
-        .route("/api/v0/workspace", get(identify))
-        .route("/api/v0/workspace/events", get(notices::notices));
+        .route(PATH, get(identify))
+        .route(&format!("{PATH}/events"), get(notices::notices))
+        .route("/api/v0/openapi.json", get(openapi::description));
     let mut routes = Routes(routes);
     each(&mut routes);
     routes.0.with_state(agent)
 }
 
 /// Returns whether this is the path of an operation that frees permits which other requests need.
-pub(super) fn is_end(path: &str) -> bool {
+pub(crate) fn is_end(path: &str) -> bool {
     path.strip_prefix(PATH)
+        .and_then(|path| path.strip_prefix('/'))
         .is_some_and(|name| ENDS.contains(&name))
 }
 
@@ -96,7 +81,7 @@ struct Routes(Router<Agent>);
 
 impl Each for Routes {
     fn take<O: Typed>(&mut self) {
-        let path = format!("{PATH}{}", O::NAME);
+        let path = format!("{PATH}/{}", O::NAME);
         self.0 = std::mem::take(&mut self.0).route(&path, post(perform::<O>));
     }
 }
@@ -182,7 +167,7 @@ impl Agent {
         let workspace = watched.workspace(Arc::clone(&self.workspace));
         let answered = answered(&workspace, asked).await;
         let events = self.hub.count();
-        let mut response = reply::json(StatusCode::OK, &answered);
+        let mut response = json(StatusCode::OK, &answered);
         let headers = response.headers_mut();
         headers.insert(EVENTS, events.into());
         if let Ok(instance) = HeaderValue::from_str(&self.instance) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -18,17 +18,10 @@ use crate::breaker::{Breaker, Check};
 use crate::budget::{Budget, Received, TooMuch};
 use crate::explain;
 use crate::failure::{Failure, refused};
+use crate::names::{CALL, EVENTS, INSTANCE, OPERATIONS, PATH};
 use crate::route::Route;
 use crate::timing::Timing;
 use crate::transport::{Answer, Request, Transport};
-
-const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
-const INSTANCE: HeaderName = HeaderName::from_static("toolhost-instance");
-const EVENTS: HeaderName = HeaderName::from_static("toolhost-events");
-const CALL: HeaderName = HeaderName::from_static("coder-tool-call-id");
-
-/// The path of the operations.
-const PATH: &str = "/api/v0/workspace";
 
 /// The pause before the second attempt; twice as long before each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
