@@ -170,7 +170,7 @@ fn unsafe_code_is_where_contributing_says() {
 
 /// The crates that speak HTTP, or link what does. All others are the domain.
 const EDGE: [&str; 8] = [
-    "agent", "console", "egress", "http", "plugin", "remote", "server", "service",
+    "agent", "console", "egress", "http", "link", "plugin", "server", "service",
 ];
 
 #[test]

@@ -1,13 +1,13 @@
 //! The call ledger: a call id is an idempotency key, so a repeated request never runs anything twice.
 
 mod answer;
+mod begun;
 mod dropped;
 mod execution;
 mod keeper;
 mod live;
 mod lookup;
 mod past;
-mod permit;
 mod recovery;
 mod running;
 mod shared;
@@ -41,12 +41,11 @@ use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
 use turn::Turn;
 
-pub use answer::{Begun, Known};
+pub use begun::{Begun, Known, Permit};
 pub use live::LiveCall;
 pub use past::HOST_STOPPED;
-pub use permit::{Admitted, Permit};
 pub use recovery::Interrupted;
-pub use shared::Listener;
+pub use shared::{Admitted, Listener};
 
 /// The ledger of the calls of all chats. It runs each call once.
 #[derive(Clone, Debug)]

@@ -26,6 +26,18 @@ pub trait Listener: Send + Sync {
     fn turned_away(&self, request: &Request);
 }
 
+/// The execution of a call that was admitted.
+#[derive(Debug)]
+pub struct Admitted<R> {
+    /// The execution, which has not begun yet: a future with the outcome of the call. If the execution is refused, the call had no effect;
+    /// the ledger forgets that it began, and a repeat runs it.
+    pub execution: R,
+    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
+    pub read_only: bool,
+    /// Whether a repeat runs the call again if its host was killed while it ran: all its effects are nested calls, which run once.
+    pub resumable: bool,
+}
+
 /// See [`Ledger`](super::Ledger).
 pub(super) struct Shared {
     pub(super) limits: Limits,

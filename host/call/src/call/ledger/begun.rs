@@ -1,4 +1,4 @@
-//! The permit to run a call that is new.
+//! What a request for a call finds: a call that is known, or the permit to run it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,14 +7,31 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::answer::{Key, Known, Standing};
+use super::answer::{Key, Standing, completion};
 use super::execution::Execution;
 use super::running::Running;
-use super::shared::Shared;
+use super::shared::{Admitted, Shared};
 use super::turn::Turn;
 use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
 use toolhost_state::unix_time;
+
+/// What a request for a call finds.
+#[derive(Debug)]
+pub enum Begun {
+    /// The call is known: it has ended, or it runs.
+    Known(Known),
+    /// The call is new, and has to be [run](Permit::run).
+    New(Permit),
+}
+
+/// A call that the ledger knows.
+#[derive(Debug)]
+pub struct Known {
+    shared: Arc<Shared>,
+    key: Key,
+    standing: Standing,
+}
 
 /// The permit of the ledger to run a call that is new, or that was interrupted and may run again. Until it is used or dropped, other
 /// requests for the call wait. If it is dropped, the call leaves no record, and a repeat can run.
@@ -29,16 +46,32 @@ pub struct Permit {
     cancelled: CancellationToken,
 }
 
-/// The execution of a call that was admitted.
-#[derive(Debug)]
-pub struct Admitted<R> {
-    /// The execution, which has not begun yet: a future with the outcome of the call. If the execution is refused, the call had no effect;
-    /// the ledger forgets that it began, and a repeat runs it.
-    pub execution: R,
-    /// Whether the call changes nothing: then it may run again after a crash, so its start is not written down.
-    pub read_only: bool,
-    /// Whether a repeat runs the call again if its host was killed while it ran: all its effects are nested calls, which run once.
-    pub resumable: bool,
+impl Known {
+    pub(super) fn new(shared: &Arc<Shared>, key: Key, standing: Standing) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            key,
+            standing,
+        }
+    }
+
+    /// Returns the outcome of the call, once it has one. `None`: the call ran at another host, and may now be [begun](super::Ledger::begin)
+    /// here.
+    ///
+    /// # Errors
+    ///
+    /// See [`Refused`].
+    pub async fn outcome(self) -> Result<Option<Arc<Outcome>>, Refused> {
+        match self.standing {
+            Standing::Saved(outcome) => Ok(Some(outcome)),
+            Standing::Running(waiter) => match completion(waiter).await {
+                // Another host began the call at the same time.
+                None if self.shared.keeper.store.is_shared() => Ok(None),
+                completion => completion.unwrap_or(Err(Refused::Closed)).map(Some),
+            },
+            Standing::Elsewhere => self.shared.settled(self.key).await.map(|()| None),
+        }
+    }
 }
 
 impl Permit {
