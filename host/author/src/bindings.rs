@@ -158,8 +158,7 @@ pub(crate) fn component<'g>(
 ) -> Result<Vec<u8>, BindingsError> {
     let Contract { resolve, world } = Contract::read(folder, grants)?;
     let mut module = module.to_vec();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
-        .map_err(failed)?;
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).map_err(failed)?;
     encode(&module)
 }
 
@@ -168,7 +167,7 @@ pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>, BindingsError> {
     let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
     let mut encoder = ComponentEncoder::default();
     let encoder = encoder.module(module).map_err(failed)?.validate(true);
-    let encoder = encoder.adapter(PREVIEW1, adapter).map_err(failed)?;
+    let mut encoder = encoder.adapter(PREVIEW1, adapter).map_err(failed)?;
     encoder.encode().map_err(failed)
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use url::Url;
 use wasm_encoder::ComponentSection;
 use wasm_metadata::{AddMetadata, AddMetadataField};
 use wasmparser::{Encoding, KnownCustom, Parser, Payload};
@@ -143,28 +144,35 @@ impl Metadata {
                 problem: error.to_string(),
             }
         };
+        if let Some(license) = &self.license {
+            spdx::Expression::parse(license).map_err(|error| fact("license")(&error))?;
+        }
+        if let Some(source) = &self.source {
+            Url::parse(source).map_err(|error| fact("source")(&error))?;
+        }
         let mut add = AddMetadata::default();
-        add.name = set(self.name.clone());
-        add.version = set(self.version.clone().map(wasm_metadata::Version::new));
-        add.description = set(self
-            .description
-            .clone()
-            .map(wasm_metadata::Description::new));
-        let license = self.license.as_deref().map(wasm_metadata::Licenses::new);
-        let license = license.transpose();
-        add.licenses = set(license.map_err(|error| fact("license")(&error))?);
-        let source = self.source.as_deref().map(wasm_metadata::Source::new);
-        add.source = set(source.transpose().map_err(|error| fact("source")(&error))?);
-        let mut component = add
+        add.name = match &self.name {
+            Some(name) => AddMetadataField::Set(name.clone()),
+            None => AddMetadataField::Keep,
+        };
+        let named = add
             .to_wasm(component)
             .map_err(|error| MetadataError::NoComponent(error.to_string()))?;
+        let facts = [
+            ("version", &self.version),
+            ("description", &self.description),
+            ("licenses", &self.license),
+            ("source", &self.source),
+        ];
+        let facts = facts.map(|(name, fact)| Some((name, fact.as_deref()?)));
+        let facts: Vec<_> = facts.into_iter().flatten().collect();
+        let mut component = without(&named, |name| facts.iter().any(|(fact, _)| *fact == name))?;
+        for (name, fact) in facts {
+            append(&mut component, name, fact.as_bytes());
+        }
         if !self.grants.is_empty() {
             let data = serde_json::to_vec(&self.grants).map_err(|error| fact("grants")(&error))?;
-            let section = wasm_encoder::CustomSection {
-                name: GRANTS.into(),
-                data: data.into(),
-            };
-            section.append_to_component(&mut component);
+            append(&mut component, GRANTS, &data);
         }
         Ok(component)
     }
@@ -177,8 +185,41 @@ fn bounded(data: &[u8]) -> Result<&[u8], String> {
     }
 }
 
-fn set<T: std::fmt::Debug + Clone>(value: Option<T>) -> AddMetadataField<T> {
-    value.map_or(AddMetadataField::Keep, AddMetadataField::Set)
+fn append(component: &mut Vec<u8>, name: &str, data: &[u8]) {
+    let (name, data) = (name.into(), data.into());
+    wasm_encoder::CustomSection { name, data }.append_to_component(component);
+}
+
+/// Returns a component without its custom sections of some names.
+fn without(component: &[u8], is_left_out: impl Fn(&str) -> bool) -> Result<Vec<u8>, MetadataError> {
+    let broken = |error: &dyn std::fmt::Display| MetadataError::NoComponent(error.to_string());
+    let mut kept = Vec::with_capacity(component.len());
+    // What is before `from` was looked at. A section begins where the one before it ends, at `end`.
+    let (mut from, mut end, mut depth) = (0, 0, 0_usize);
+    for payload in Parser::new(0).parse_all(component) {
+        let payload = payload.map_err(|error| broken(&error))?;
+        match &payload {
+            Payload::Version { range, .. } => {
+                depth += 1;
+                if depth == 1 {
+                    end = range.end;
+                }
+            }
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            payload if depth == 1 => {
+                if let Payload::CustomSection(section) = payload
+                    && is_left_out(section.name())
+                {
+                    kept.extend_from_slice(component.get(from..end).unwrap_or_default());
+                    from = section.range().end;
+                }
+                end = payload.as_section().map_or(end, |(_, range)| range.end);
+            }
+            _ => {}
+        }
+    }
+    kept.extend_from_slice(component.get(from..).unwrap_or_default());
+    Ok(kept)
 }
 
 #[cfg(test)]
@@ -208,6 +249,21 @@ mod tests {
             packed,
             metadata().add_to(&component()).unwrap(),
             "the bytes are the same each time"
+        );
+    }
+
+    #[test]
+    fn facts_replace_earlier_ones() {
+        let text = "(component (core module (@custom \"version\" \"inner\")) (@custom \"version\" \"0.1\") (@custom \"other\" \"x\") \
+                    (@custom \"source\" \"here\") (core module))";
+        let component = wat::parse_str(text).unwrap();
+        let packed = metadata().add_to(&component).unwrap();
+        assert_eq!(Metadata::read(&packed).unwrap(), metadata());
+        let text = String::from_utf8_lossy(&packed);
+        let count = |word: &str| text.matches(word).count();
+        assert_eq!(
+            ["inner", "other", "0.1", "here", "1.2.0"].map(count),
+            [1, 1, 0, 0, 1]
         );
     }
 

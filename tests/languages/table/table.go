@@ -32,7 +32,7 @@ var tools = []tool{
 		"text": { "type": "string", "description": "The text." },
 		"times": { "type": "integer", "description": "How often.", "minimum": 1, "maximum": 3, "default": 1 },
 		"note": { "type": "string" }
-	}`, "text"), Hints_ReadOnly | Hints_NonDestructive | Hints_Idempotent, echo},
+	}`, "text"), Hints_ReadOnly | HintsNonDestructive | HintsIdempotent, echo},
 	{"big", "Replies with a text of this many KiB.", schema(`{ "kib": { "type": "integer" } }`, "kib"), Hints_ReadOnly, big},
 	{"parts", "Replies with parts of every kind.", none, Hints_ReadOnly, parts},
 	{"fail", "Fails in one of several ways.", schema(`{ "how": { "type": "string" } }`, "how"), Hints_ReadOnly, fail},
@@ -118,7 +118,7 @@ func fail(arguments string) (Reply, error) {
 
 func tell(string) (Reply, error) {
 	for _, level := range []toolhost_plugin_log.Level{
-		toolhost_plugin_log.Level_Debug, toolhost_plugin_log.Level_Info, toolhost_plugin_log.Level_Warn, toolhost_plugin_log.Level_Error,
+		toolhost_plugin_log.LevelDebug, toolhost_plugin_log.LevelInfo, toolhost_plugin_log.LevelWarn, toolhost_plugin_log.LevelError,
 	} {
 		toolhost_plugin_log.Log(level, "told é")
 	}
@@ -186,9 +186,9 @@ func shell(arguments string) (Reply, error) {
 	if waited.IsErr() {
 		return Reply{}, refusedProcess(waited.Err())
 	}
-	if wake := waited.Ok().Wake; wake != processes.Wake_Ended {
-		process.Signal(processes.Signal_Terminate, types.None[uint64]())
-		if wake == processes.Wake_Cancelled {
+	if wake := waited.Ok().Wake; wake != processes.WakeEnded {
+		process.Signal(processes.SignalTerminate, types.None[uint64]())
+		if wake == processes.WakeCancelled {
 			return Reply{}, errors.New("the command was ended: the call was cancelled")
 		}
 		return Reply{}, fmt.Errorf("the command was ended: it took more than %v s", given.Timeout)
@@ -231,7 +231,7 @@ func background(arguments string) (Reply, error) {
 	for _, info := range processes.ListProcesses(true, 100).Ok().F0 {
 		listed = append(listed, info.Command)
 	}
-	before := process.Signal(processes.Signal_Kill, types.None[uint64]()).Ok()
+	before := process.Signal(processes.SignalKill, types.None[uint64]()).Ok()
 	again := processes.Open(process.Id()).Ok()
 	again.Wait(processes.WaitOptions{TimeoutMs: 60_000})
 	status := again.Info().Ok().State.Exited()
@@ -242,12 +242,12 @@ func background(arguments string) (Reply, error) {
 		return "not " + word
 	}
 	return jsonReply(map[string]any{
-		"wake":   word(matched.Wake == processes.Wake_Matched, "matched"),
+		"wake":   word(matched.Wake == processes.WakeMatched, "matched"),
 		"read":   string(chunk.Data),
 		"listed": listed,
-		"before": word(before.Tag() == processes.State_Running, "running"),
+		"before": word(before.Tag() == processes.StateRunning, "running"),
 		"after":  status.Signal.SomeOr(""),
-		"cause":  word(status.Cause == processes.Cause_Signalled, "signalled"),
+		"cause":  word(status.Cause == processes.CauseSignalled, "signalled"),
 	})
 }
 
@@ -280,7 +280,7 @@ func store(arguments string) (Reply, error) {
 		names = append(names, entry.Name)
 	}
 	kind := "other"
-	if files.MetadataOf(given.Path).Ok().Kind == files.Kind_File {
+	if files.MetadataOf(given.Path).Ok().Kind == files.KindFile {
 		kind = "file"
 	}
 	return jsonReply(map[string]any{

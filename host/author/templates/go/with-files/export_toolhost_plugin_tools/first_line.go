@@ -46,25 +46,25 @@ func readFirstLine(arguments string) (Reply, error) {
 // refusedFile makes an error of what the host said about a file.
 func refusedFile(err files.Error) error {
 	switch err.Tag() {
-	case files.Error_Invalid:
+	case files.ErrorInvalid:
 		return errors.New(err.Invalid())
-	case files.Error_Denied:
+	case files.ErrorDenied:
 		return denied(err.Denied())
-	case files.Error_NotFound:
+	case files.ErrorNotFound:
 		return errors.New("no such file or directory")
-	case files.Error_NotAFile:
+	case files.ErrorNotAFile:
 		return errors.New("not a file")
-	case files.Error_NotADirectory:
+	case files.ErrorNotADirectory:
 		return errors.New("not a directory")
-	case files.Error_OutsideWorkspace:
+	case files.ErrorOutsideWorkspace:
 		return errors.New(err.OutsideWorkspace() + " is outside of the workspace")
-	case files.Error_TooLarge:
+	case files.ErrorTooLarge:
 		return fmt.Errorf("larger than %d bytes, the most that is possible", err.TooLarge())
-	case files.Error_Changed:
+	case files.ErrorChanged:
 		return errors.New(err.Changed())
-	case files.Error_Unavailable:
+	case files.ErrorUnavailable:
 		return unavailable(err.Unavailable())
-	case files.Error_UnknownOutcome:
+	case files.ErrorUnknownOutcome:
 		return errors.New(err.UnknownOutcome())
 	default:
 		return errors.New(err.Failed())

@@ -134,7 +134,7 @@ func readBody(incoming *wasi.IncomingResponse) ([]byte, error) {
 	for {
 		part := stream.BlockingRead(read)
 		if part.IsErr() {
-			if part.Err().Tag() == streams.StreamError_Closed {
+			if part.Err().Tag() == streams.StreamErrorClosed {
 				return content, nil
 			}
 			return nil, errors.New("the connection broke before the end of the response")
@@ -149,16 +149,16 @@ func readBody(incoming *wasi.IncomingResponse) ([]byte, error) {
 // refusedRequest makes an error of the reason why there is no response.
 func refusedRequest(err wasi.ErrorCode) error {
 	switch err.Tag() {
-	case wasi.ErrorCode_HttpRequestDenied:
+	case wasi.ErrorCodeHttpRequestDenied:
 		return denied("the plugin was not granted requests to this destination")
-	case wasi.ErrorCode_DnsTimeout, wasi.ErrorCode_DnsError:
+	case wasi.ErrorCodeDnsTimeout, wasi.ErrorCodeDnsError:
 		return unavailable("the name of the server cannot be resolved")
-	case wasi.ErrorCode_ConnectionRefused:
+	case wasi.ErrorCodeConnectionRefused:
 		return unavailable("the server refuses the connection")
-	case wasi.ErrorCode_ConnectionTimeout, wasi.ErrorCode_ConnectionReadTimeout,
-		wasi.ErrorCode_ConnectionWriteTimeout, wasi.ErrorCode_HttpResponseTimeout:
+	case wasi.ErrorCodeConnectionTimeout, wasi.ErrorCodeConnectionReadTimeout,
+		wasi.ErrorCodeConnectionWriteTimeout, wasi.ErrorCodeHttpResponseTimeout:
 		return unavailable("the server does not answer in time")
-	case wasi.ErrorCode_TlsProtocolError, wasi.ErrorCode_TlsCertificateError, wasi.ErrorCode_TlsAlertReceived:
+	case wasi.ErrorCodeTlsProtocolError, wasi.ErrorCodeTlsCertificateError, wasi.ErrorCodeTlsAlertReceived:
 		return unavailable("no secure connection to the server can be made")
 	default:
 		// The numbers are the places in the variant error-code of wasi:http.

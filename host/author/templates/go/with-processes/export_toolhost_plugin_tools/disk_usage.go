@@ -52,7 +52,7 @@ func measure(arguments string) (Reply, error) {
 	}
 	output := string(snapshot.Ok().Head)
 	state := snapshot.Ok().State
-	if state.Tag() != processes.State_Exited || state.Exited().Code.SomeOr(-1) != 0 {
+	if state.Tag() != processes.StateExited || state.Exited().Code.SomeOr(-1) != 0 {
 		return Reply{}, errors.New("du failed: " + strings.TrimSpace(output))
 	}
 	size, _, _ := strings.Cut(output, "\t")
@@ -62,19 +62,19 @@ func measure(arguments string) (Reply, error) {
 // refusedProcess makes an error of what the host said about processes.
 func refusedProcess(err processes.Error) error {
 	switch err.Tag() {
-	case processes.Error_Denied:
+	case processes.ErrorDenied:
 		return denied(err.Denied())
-	case processes.Error_NotFound:
+	case processes.ErrorNotFound:
 		return errors.New("process not found")
-	case processes.Error_Invalid:
+	case processes.ErrorInvalid:
 		return errors.New(err.Invalid())
-	case processes.Error_Workdir:
+	case processes.ErrorWorkdir:
 		return errors.New(err.Workdir())
-	case processes.Error_Limit:
+	case processes.ErrorLimit:
 		return errors.New(err.Limit())
-	case processes.Error_Unavailable:
+	case processes.ErrorUnavailable:
 		return unavailable(err.Unavailable())
-	case processes.Error_UnknownOutcome:
+	case processes.ErrorUnknownOutcome:
 		return errors.New(err.UnknownOutcome())
 	default:
 		return errors.New(err.Failed())
