@@ -165,7 +165,7 @@ pub(crate) fn component<'g>(
 /// Makes a component of a module that names its world.
 pub(crate) fn encode(module: &[u8]) -> Result<Vec<u8>, BindingsError> {
     let adapter = wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
-    let mut encoder = ComponentEncoder::default();
+    let encoder = ComponentEncoder::default();
     let encoder = encoder.module(module).map_err(failed)?.validate(true);
     let mut encoder = encoder.adapter(PREVIEW1, adapter).map_err(failed)?;
     encoder.encode().map_err(failed)
