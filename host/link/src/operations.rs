@@ -13,6 +13,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Json, Router};
 use toolhost_agent::{ApiError, Asked as Once, Offer, ToolCall, Watched, digest, json};
+use toolhost_call::call::Ledger;
 use toolhost_http::body::{self, BodyError};
 use toolhost_workspace::files::{CpuAccount, FilesGrant};
 use toolhost_workspace::operation::{
@@ -39,6 +40,7 @@ struct Agent {
     workspace: Arc<dyn Workspace>,
     files: FilesGrant,
     remembers_starts: bool,
+    ledger: Ledger,
     /// The id of this run.
     instance: Arc<str>,
     hub: Arc<Hub>,
@@ -57,6 +59,7 @@ pub(crate) fn router(offer: &Offer) -> Router {
         workspace: Arc::clone(&offer.workspace),
         files: offer.files,
         remembers_starts: offer.remembers_starts,
+        ledger: offer.ledger.clone(),
         instance: Uuid::new_v4().to_string().into(),
         hub,
     };
@@ -165,7 +168,7 @@ impl Agent {
             watched.approve(tool, &arguments).await?;
         }
         let workspace = watched.workspace(Arc::clone(&self.workspace));
-        let answered = answered(&workspace, asked).await;
+        let answered = answered(&workspace, &self.ledger, asked).await;
         let events = self.hub.count();
         let mut response = json(StatusCode::OK, &answered);
         let headers = response.headers_mut();
@@ -180,6 +183,7 @@ impl Agent {
 /// Does an operation with what its caller grants it.
 async fn answered<O: Typed>(
     workspace: &Arc<dyn Workspace>,
+    ledger: &Ledger,
     asked: Asked<O>,
 ) -> Answered<O::Answer> {
     let context = Context {
@@ -208,10 +212,12 @@ async fn answered<O: Typed>(
         .unwrap_or(workspace)
         .call(&context, operation)
         .await;
-    let ended = waits.ended(&**workspace, &answer).await;
+    // A server that stops waits for the answer, and ends the processes only then.
+    let ended = waits.ended(&**workspace, &answer);
+    let ended = ledger.stopping().run_until_cancelled(ended).await;
     Answered {
         answer: O::answered(answer),
         cpu: context.account.used(),
-        ended,
+        ended: ended.flatten(),
     }
 }

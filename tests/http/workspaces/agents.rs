@@ -447,8 +447,34 @@ async fn a_tool_call_of_the_agent_api_runs_when_its_agent_is_back() {
     };
     assert_eq!(status, 200, "{started}");
     assert_eq!(start().await, (200, started));
+    // It is a call of the ledger.
+    let path = format!("/v1/chats/{chat}/calls/call");
+    let (status, call) = ask(server, TOKEN, Method::GET, &path, None).await;
+    assert_eq!(
+        (status, &call["tool"]),
+        (200, &json!("agent-api/start")),
+        "{call}"
+    );
     let ran = crate::harness::file(&behind.root.path().join("ran")).await;
     assert_eq!(ran, "x\n");
+}
+
+/// The answer to a start can wait for the end of the command. A server that stops does not, since it ends the command only afterwards.
+#[tokio::test]
+async fn a_server_that_stops_does_not_wait_for_the_commands_of_other_hosts() {
+    let base = tempfile::tempdir().unwrap();
+    let server = host_with(base.path(), AgentsConfig::default()).await;
+    let start = json!({
+        "operation": { "owner": "b", "command": { "command": "echo 1 > runs; exec sleep 1000" } },
+        "for_end": { "secs": 900, "nanos": 0 },
+    });
+    let request = server.request(Method::POST, "/api/v0/workspace/start");
+    let request = request.header("toolhost-operations", "2");
+    let request = request.header("coder-tool-call-id", "call_1").json(&start);
+    let asked = tokio::spawn(request.send());
+    crate::harness::file(&base.path().join("runs")).await;
+    assert_eq!(server.stop().await.len(), 1);
+    assert_eq!(asked.await.unwrap().unwrap().status().as_u16(), 200);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -99,6 +99,11 @@ impl Ledger {
         }
     }
 
+    /// Returns the token that is cancelled when the host of the ledger stops.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.shared.stopping
+    }
+
     /// Returns the store, for values that are no calls.
     pub fn store(&self) -> &dyn Store {
         &*self.shared.keeper.store
