@@ -57,7 +57,7 @@ fn serving(workspace: &Path, arguments: &[&str]) -> Serving {
 /// A server with the tools of MCP's conformance suite, and the file of their plugin.
 async fn with_conformance(workspace: &Path) -> (Serving, PathBuf) {
     let component = workspace.join("conformance.wasm");
-    std::fs::write(&component, toolhost_artifacts::CONFORMANCE).unwrap();
+    std::fs::write(&component, toolhost_guests::CONFORMANCE).unwrap();
     let serving = serving(workspace, &["--plugin", component.to_str().unwrap()]);
     // It listens before the plugin is compiled, if that takes long.
     let client = crate::harness::client();

@@ -8,9 +8,9 @@ mod scope;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolhost_artifacts::CALLER;
 use toolhost_call::call::{Actor, CallStatus};
 use toolhost_core::{Builder, CallId, ChatId, Grants, Host, Options, Outcome, Request};
+use toolhost_guests::CALLER;
 
 use crate::harness::{Setup, call, request};
 

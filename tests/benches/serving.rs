@@ -48,7 +48,7 @@ const REPLY: &str = "TOOLHOST_BENCH_REPLY";
 
 fn over_pipes(report: &mut Report) {
     let directory = tempfile::tempdir().expect("there is a place");
-    let plugin = Some(toolhost_artifacts::CONFORMANCE);
+    let plugin = Some(toolhost_guests::CONFORMANCE);
     let ours = toolhost(directory.path(), "mcp", plugin);
     let ours = ("toolhost".to_owned(), ours);
     let all = std::iter::once(ours).chain(peers::found());

@@ -12,7 +12,7 @@ const TEXT: &str = "This is a simple text response for testing.";
 
 async fn host() -> Setup {
     Setup::with(|builder| {
-        let plugin = toolhost_artifacts::CONFORMANCE;
+        let plugin = toolhost_guests::CONFORMANCE;
         let builder = builder.without_shell().files(FilesGrant::None);
         builder.plugin(plugin, Options::new("conformance"))
     })
@@ -116,7 +116,7 @@ fn the_program_has_no_plugin_for_tests() {
     let shell = toolhost_artifacts::SHELL;
     let middle = shell.len() / 2;
     assert!(within(&program, &shell[middle..middle + 64]));
-    assert!(within(toolhost_artifacts::CONFORMANCE, TEXT.as_bytes()));
+    assert!(within(toolhost_guests::CONFORMANCE, TEXT.as_bytes()));
     assert!(!within(&program, TEXT.as_bytes()));
 }
 

@@ -39,7 +39,7 @@ fn the_page_about_testing_sandboxes() {
     let folder = reader.folder();
     std::fs::write(
         folder.join("build/word_count.wasm"),
-        toolhost_artifacts::WORD_COUNT,
+        toolhost_guests::WORD_COUNT,
     )
     .unwrap();
     let printed: Vec<_> = lines.map(|line| reader.types(line)).collect();

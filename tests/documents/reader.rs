@@ -131,7 +131,7 @@ impl Reader {
         for name in configuration.text.split('"') {
             let path = self.folder().join(name);
             if name.ends_with(".wasm") {
-                std::fs::write(path, toolhost_artifacts::WORD_COUNT).unwrap();
+                std::fs::write(path, toolhost_guests::WORD_COUNT).unwrap();
             } else if name.ends_with(".key") {
                 self.writes(name, "secret");
             }

@@ -83,7 +83,7 @@ fn compiled() -> &'static Path {
 fn compile(state: &Path) {
     let directory = tempfile::tempdir().unwrap();
     let conformance = directory.path().join("conformance.wasm");
-    std::fs::write(&conformance, toolhost_artifacts::CONFORMANCE).unwrap();
+    std::fs::write(&conformance, toolhost_guests::CONFORMANCE).unwrap();
     let conformance = conformance.to_str().unwrap();
     for arguments in [
         // A call loads the plugin of its tool alone.

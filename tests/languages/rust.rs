@@ -1,9 +1,9 @@
 //! Plugins in Rust: how small one is, what is left of a panic, and requests.
 
 use serde_json::json;
-use toolhost_artifacts::{CONFORMANCE, FETCH_TITLE, WORD_COUNT};
 use toolhost_author::without_names;
 use toolhost_call::tool::ErrorKind;
+use toolhost_guests::{CONFORMANCE, FETCH_TITLE, WORD_COUNT};
 
 use super::{Language, definition, error_of, invalid};
 use crate::harness::{Setup, logged};

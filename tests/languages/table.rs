@@ -6,10 +6,10 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolhost_artifacts::TABLE;
 use toolhost_call::call::Actor;
 use toolhost_call::tool::ErrorKind;
 use toolhost_core::{Host, Options, Outcome};
+use toolhost_guests::TABLE;
 use toolhost_needs::needs;
 use toolhost_workspace::files::FilesGrant;
 

@@ -11,7 +11,7 @@ const UPDATED: &str = "notifications/resources/updated";
 /// A client of a host with a plugin that has resources.
 async fn client(workspace: &TempDir) -> Pipes {
     let component = workspace.path().join("conformance.wasm");
-    std::fs::write(&component, toolhost_artifacts::CONFORMANCE).unwrap();
+    std::fs::write(&component, toolhost_guests::CONFORMANCE).unwrap();
     let mut client = Pipes::initialized(&["--plugin", component.to_str().unwrap()]).await;
     // It answers before the plugin is compiled, and says when it has more.
     loop {
@@ -77,7 +77,7 @@ async fn what_tools_return_by_address_is_listed_and_read() {
 async fn a_token_reads_what_its_tools_return_and_what_they_started() {
     let setup = Setup::with(|builder| {
         let options = toolhost_core::Options::new("conformance");
-        builder.plugin(toolhost_artifacts::CONFORMANCE, options)
+        builder.plugin(toolhost_guests::CONFORMANCE, options)
     })
     .await;
     let tools = Some(["execute".to_owned()].into());

@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use toolhost_artifacts::{SCRIPT, WORD_COUNT};
+use toolhost_artifacts::SCRIPT;
 use toolhost_core::{Arguments, Builder, CallId, Grants, Host, Options, Request};
+use toolhost_guests::WORD_COUNT;
 
 /// A task.
 pub(crate) struct Task {
