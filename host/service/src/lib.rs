@@ -35,5 +35,4 @@ pub mod token;
 pub use common::{CHOOSE, Common};
 pub use program::{
     SETUP_FAILED, THIS_PROGRAM, block_on, fail, finish, name_process, protect, run_if_spawner,
-    settle,
 };

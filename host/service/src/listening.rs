@@ -12,7 +12,7 @@ use clap::Args;
 
 use super::processes::elements;
 use super::signals::{self, Hangup};
-use super::{Common, errors, logging, notify, settle, token};
+use super::{Common, errors, logging, notify, token};
 pub use console::ConsoleOptions;
 use credentials::Credentials;
 pub use credentials::{Known, NamedTokens, NoTokens};
@@ -277,7 +277,6 @@ pub async fn run<S: Served>(
         logging::failure(problem);
     }
     notify::ready();
-    settle();
     let hurried = served.clone();
     let stop = async move {
         stop.await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use toolhost_local::process::{SPAWNER, run_spawner};
-use toolhost_state::{own_limits, own_pages};
+use toolhost_state::own_limits;
 
 use crate::logging::{self, LogFormat, Spans};
 use crate::{errors, signals, stderr};
@@ -96,16 +96,6 @@ pub fn block_on(
     // Do not wait for blocking tasks, such as a read of standard input that never ends.
     runtime.shutdown_background();
     code
-}
-
-/// Gives back the pages that only the start of a server needs, once it is over. Must be called within a tokio runtime.
-pub fn settle() {
-    /// The time for the rest of the start, such as the first spare supervisor.
-    const START: Duration = Duration::from_secs(1);
-    tokio::spawn(async {
-        tokio::time::sleep(START).await;
-        own_pages::unmap_program();
-    });
 }
 
 /// Raises the limit of descriptors to the hard limit, because each live process takes about four. Commands keep the original

@@ -9,7 +9,6 @@ use toolhost_call::call::Durability;
 use super::{Common, host, serve};
 use toolhost_server::{McpOptions, serve_mcp};
 use toolhost_service::processes::Prepared;
-use toolhost_service::settle;
 use toolhost_service::signals::{self, Hangup};
 use toolhost_state::id::ChatId;
 
@@ -65,7 +64,6 @@ pub(super) async fn run(
         () = &mut stop => return Ok(ExitCode::SUCCESS),
         started = start => started?,
     };
-    settle();
     let hurried = host.clone();
     let stop = async move {
         stop.await;

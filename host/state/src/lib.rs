@@ -9,7 +9,6 @@ pub mod error_chain;
 pub mod home;
 pub mod id;
 pub mod own_limits;
-pub mod own_pages;
 pub mod pattern;
 pub mod proc;
 pub mod real_paths;

@@ -36,7 +36,6 @@ use command_limits::CommandLimits;
 use events::Events;
 use start::{Attached, Start};
 use toolhost_state::own_limits::OwnLimits;
-use toolhost_state::own_pages;
 
 /// How often the spawner sends SIGCONT to the supervisors after the host is gone, in milliseconds: a supervisor that a command
 /// stopped could not end its processes.
@@ -128,8 +127,6 @@ impl Spawner {
         // `null` was closed above, so it must not close its number again.
         std::mem::forget(null);
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
-        // The spawner uses little of the program.
-        own_pages::unmap_program();
         let of_commands = CommandLimits::take();
         Self::new(socket, (OwnLimits::read(), of_commands), 1)
     }
