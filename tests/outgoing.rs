@@ -3,6 +3,9 @@
 /// The guests through a host.
 mod guests;
 
+/// Directories that are granted to a plugin.
+mod directories;
+
 /// Limits, time-outs, and what is left when a call ends.
 mod bounds;
 
