@@ -32,7 +32,7 @@ async fn a_wit_package_has_no_code() {
     let mut resolve = wit_parser::Resolve::default();
     let wit = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit");
     let (package, _) = resolve.push_dir(wit).unwrap();
-    let package = wit_component::encode(&resolve, package, false).unwrap();
+    let package = wit_component::encode(&resolve, package).unwrap();
     insta::assert_snapshot!(text(&package).await, @"this is a WIT package, which describes interfaces and has no code: give the component that your build makes");
 }
 

@@ -113,7 +113,7 @@ fn component(mut module: Vec<u8>) -> Vec<u8> {
     let world = resolve
         .select_world(&[package], Some("full-plugin"))
         .unwrap();
-    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false).unwrap();
+    embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
     ComponentEncoder::default()
         .module(&module)
         .unwrap()
