@@ -104,7 +104,7 @@ async fn sigterm_ends_what_runs() {
 async fn a_second_signal_hurries() {
     let workspace = tempfile::tempdir().unwrap();
     let mut program = agent(workspace.path(), &[]);
-    let command = "trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 1000; done";
+    let command = "trap 'echo > told' TERM; echo $$ > pid; while :; do sleep 1000 & wait; done";
     run(&program, &json!({ "command": command })).await;
     let pid: u32 = file(&workspace.path().join("pid"))
         .await

@@ -61,6 +61,8 @@ fn plugin(workspace: &Path, subcommand: &str) -> Command {
         .env_clear()
         .env("PATH", std::env::var_os("PATH").unwrap_or_default())
         .env("SECRET", "hunter2")
+        // A notice about the compilation would come where that takes more than a second.
+        .env("TOOLHOST_LOG", "warn")
         .current_dir(workspace)
         .arg("--state-dir")
         .arg(shared_state("cli"))
