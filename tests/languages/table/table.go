@@ -32,14 +32,14 @@ var tools = []tool{
 		"text": { "type": "string", "description": "The text." },
 		"times": { "type": "integer", "description": "How often.", "minimum": 1, "maximum": 3, "default": 1 },
 		"note": { "type": "string" }
-	}`, "text"), Hints_ReadOnly | HintsNonDestructive | HintsIdempotent, echo},
-	{"big", "Replies with a text of this many KiB.", schema(`{ "kib": { "type": "integer" } }`, "kib"), Hints_ReadOnly, big},
-	{"parts", "Replies with parts of every kind.", none, Hints_ReadOnly, parts},
-	{"fail", "Fails in one of several ways.", schema(`{ "how": { "type": "string" } }`, "how"), Hints_ReadOnly, fail},
-	{"tell", "Writes to the log, and reports progress.", none, Hints_ReadOnly, tell},
-	{"surroundings", "Says what the call sees of its host.", none, Hints_ReadOnly, surroundings},
-	{"spin", "Computes without end.", none, Hints_ReadOnly, spin},
-	{"hoard", "Takes memory without end.", none, Hints_ReadOnly, hoard},
+	}`, "text"), HintsReadOnly | HintsNonDestructive | HintsIdempotent, echo},
+	{"big", "Replies with a text of this many KiB.", schema(`{ "kib": { "type": "integer" } }`, "kib"), HintsReadOnly, big},
+	{"parts", "Replies with parts of every kind.", none, HintsReadOnly, parts},
+	{"fail", "Fails in one of several ways.", schema(`{ "how": { "type": "string" } }`, "how"), HintsReadOnly, fail},
+	{"tell", "Writes to the log, and reports progress.", none, HintsReadOnly, tell},
+	{"surroundings", "Says what the call sees of its host.", none, HintsReadOnly, surroundings},
+	{"spin", "Computes without end.", none, HintsReadOnly, spin},
+	{"hoard", "Takes memory without end.", none, HintsReadOnly, hoard},
 	{"shell", "Runs a command to its end.", schema(`{
 		"command": { "type": "string" },
 		"env": { "type": "object", "additionalProperties": { "type": "string" } },
@@ -48,7 +48,7 @@ var tools = []tool{
 	}`, "command"), 0, shell},
 	{"background", "Starts a command, and looks at it in all ways.", schema(`{ "command": { "type": "string" } }`, "command"), 0, background},
 	{"store", "Writes a file, and reads it again.", schema(`{ "path": { "type": "string" }, "text": { "type": "string" } }`, "path", "text"), 0, store},
-	{"get", "Gets what is at an address.", schema(`{ "url": { "type": "string" } }`, "url"), Hints_ReadOnly, get},
+	{"get", "Gets what is at an address.", schema(`{ "url": { "type": "string" } }`, "url"), HintsReadOnly, get},
 }
 
 func echo(arguments string) (Reply, error) {

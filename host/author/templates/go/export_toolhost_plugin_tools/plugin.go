@@ -30,7 +30,7 @@ var wordCount = tool{
   "required": ["text"],
   "additionalProperties": false
 }`,
-	hints: Hints_ReadOnly,
+	hints: HintsReadOnly,
 	call:  countWords,
 }
 

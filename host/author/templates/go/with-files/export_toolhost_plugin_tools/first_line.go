@@ -21,7 +21,7 @@ var firstLine = tool{
   "required": ["path"],
   "additionalProperties": false
 }`,
-	hints: Hints_ReadOnly,
+	hints: HintsReadOnly,
 	call:  readFirstLine,
 }
 

@@ -18,7 +18,7 @@ var pageTitle = tool{
   "required": ["url"],
   "additionalProperties": false
 }`,
-	hints: Hints_ReadOnly,
+	hints: HintsReadOnly,
 	call:  fetchTitle,
 }
 

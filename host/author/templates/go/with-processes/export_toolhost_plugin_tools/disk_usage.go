@@ -19,7 +19,7 @@ var diskUsage = tool{
   "required": ["path"],
   "additionalProperties": false
 }`,
-	hints: Hints_ReadOnly,
+	hints: HintsReadOnly,
 	call:  measure,
 }
 
