@@ -1,3 +1,5 @@
+//! Directories that are granted to a plugin.
+
 use std::path::Path;
 
 use toolhost_core::{Grants, Options, Preopen};

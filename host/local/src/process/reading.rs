@@ -1,12 +1,35 @@
 //! Reading the output of a process: its two ends at once, or any part by its cursor, from memory or the saved output.
 
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
 use super::running::Process;
 use super::{Chunk, Snapshot, State, WINDOW};
+
+/// How long a snapshot waits for the last output of a command of which no process is left.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
 
 impl Process {
     /// Returns the state and the bounded output of this moment. If the memory of the output was freed, it comes from the saved
     /// output.
     pub async fn snapshot(&self) -> Snapshot {
+        // Subscribed before the first look, so that no change between look and wait is missed.
+        let mut changed = self.changed.subscribe();
+        let deadline = Instant::now() + LAST_OUTPUT;
+        loop {
+            changed.mark_unchanged();
+            let is_over = Instant::now() >= deadline;
+            match self.look_now(is_over).await {
+                Some(snapshot) => return snapshot,
+                None => _ = timeout_at(deadline, changed.changed()).await,
+            }
+        }
+    }
+
+    /// Returns the snapshot of this moment; `None` if the last survivor has just ended, and the rest of its output comes in a moment,
+    /// unless that is waited for no longer.
+    async fn look_now(&self, is_over: bool) -> Option<Snapshot> {
         let (state, output_ended, total, head, tail, freed, denials) = {
             let progress = self.progress();
             let capture = &progress.capture;
@@ -36,13 +59,16 @@ impl Process {
         };
         let state = match state {
             // The last one has just ended, and its end is not noted yet.
-            State::Lingering(exit) if output_ended && survivors.as_deref() == Some(&[]) => {
+            State::Lingering(exit) if survivors.as_deref() == Some(&[]) => {
+                if !output_ended && !is_over {
+                    return None;
+                }
                 State::Exited(exit)
             }
             state => state,
         };
         let survivors = survivors.unwrap_or_default();
-        Snapshot {
+        Some(Snapshot {
             state,
             total,
             head,
@@ -50,7 +76,7 @@ impl Process {
             survivors,
             saved: self.saved.status(),
             denials,
-        }
+        })
     }
 
     async fn saved_windows(&self, total: u64) -> (Vec<u8>, Vec<u8>) {
