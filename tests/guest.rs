@@ -54,7 +54,7 @@ pub(crate) fn component_for(name: &str, text: String, wit: &str, world: &str) ->
     let package = resolve.push_str("wasi.wit", wit).unwrap();
     let world = resolve.select_world(&[package], Some(world)).unwrap();
     embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8).unwrap();
-    let mut encoder = ComponentEncoder::default();
+    let encoder = ComponentEncoder::default();
     encoder
         .module(&module)
         .unwrap()

@@ -2,7 +2,6 @@
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use toolhost_local::process::{SPAWNER, run_spawner};
