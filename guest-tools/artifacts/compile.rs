@@ -30,7 +30,7 @@ const FLAGS: (&str, &str) = (
 );
 
 /// Ends a build script with the error of the build, if there is one.
-pub fn ended(built: Result<(), Box<dyn Error>>) -> ExitCode {
+pub(crate) fn ended(built: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = built else {
         return ExitCode::SUCCESS;
     };
@@ -56,7 +56,7 @@ fn engine_flags(guest_tools: &Path) -> Result<String, Box<dyn Error>> {
 /// # Errors
 ///
 /// If the target cannot be installed, or cargo fails.
-pub fn compile(
+pub(crate) fn compile(
     guest_tools: &Path,
     guests: &[(&str, &str, &str)],
     fast: &[&str],
