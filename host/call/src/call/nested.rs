@@ -19,7 +19,7 @@ pub trait NestedCalls: Debug + Send + Sync {
     /// Returns the calls that the running call has made, also in earlier hosts, in the order of their numbers.
     fn made(&self) -> BoxFuture<'_, Result<Vec<NestedCall>, StoreError>>;
 
-    /// Returns the one outcome of a nested call, like [`Ledger::run`](super::Ledger::run). If there is no place for it, it waits for one, up to
+    /// Returns the one outcome of a nested call, like [`Permit::run`](super::Permit::run). If there is no place for it, it waits for one, up to
     /// 10 s.
     ///
     /// # Errors
