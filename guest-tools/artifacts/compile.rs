@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 const TARGET: &str = "wasm32-wasip2";
 
-/// What all guests are made of, relative to `guest-tools`.
+/// The sources that all guests share, relative to `guest-tools`.
 const SOURCES: [&str; 5] = ["edit", "sdk", "view", "../Cargo.toml", "../Cargo.lock"];
 
 /// Components are embedded and loaded at every start: their size counts, and they spend their time in the host.

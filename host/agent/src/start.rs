@@ -78,12 +78,12 @@ pub(super) async fn start(
         trace,
         timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),
     };
-    let asked = Asked {
+    let asked = call.asks(|| Asked {
         route: "start",
         digest: command.digest(),
         // The process has the id of the tool call.
         resumable: remembers_starts,
-    };
+    });
     call.once(asked, launch(workspace, chat, command, watched, arguments))
         .await
 }

@@ -49,14 +49,14 @@ pub struct ToolCall {
     id: Option<CallId>,
 }
 
-/// What a request asks for, as far as a repeat has to ask for the same.
+/// The content of a request, by which a repeat is told from another request under the same id.
 #[derive(Debug)]
 pub struct Asked {
     /// The name of the route.
     pub route: &'static str,
     /// The digest of the content.
     pub digest: blake3::Hash,
-    /// Whether the request may run again if the server was killed while it ran: whatever it did is found and not done again.
+    /// Whether the request may run again if the server was killed while it ran, because its effects are then found and not repeated.
     pub resumable: bool,
 }
 
@@ -77,21 +77,26 @@ impl ToolCall {
         self.id.as_ref()
     }
 
+    /// Returns the content of a request, or `None` if the request names no tool call: then no content is digested.
+    pub fn asks(&self, asked: impl FnOnce() -> Asked) -> Option<Asked> {
+        self.id.is_some().then(asked)
+    }
+
     /// Runs `act`, unless an earlier request of the same tool call has run it. In that case, waits for the answer to that
     /// request and returns it. `act` runs to its end even if the client disconnects.
     ///
-    /// `asked` tells a repeat from another request under the same id.
+    /// `asked` is from [`ToolCall::asks`].
     ///
     /// # Errors
     ///
     /// That of `act`, and if the tool call was cancelled, was used for another request, or cannot be recorded.
-    pub async fn once<F>(self, asked: Asked, act: F) -> Result<Response, ApiError>
+    pub async fn once<F>(self, asked: Option<Asked>, act: F) -> Result<Response, ApiError>
     where
         F: Future<Output = Result<Response, ApiError>> + Send + 'static,
     {
         let Self { sender, id } = self;
         let act = act.in_current_span();
-        match id {
+        match id.zip(asked) {
             None => {
                 // Run in a task of its own: if the client disconnects, the act still finishes and is recorded in the audit trail.
                 let act = async move {
@@ -102,7 +107,7 @@ impl ToolCall {
                 let acted = tokio::spawn(act).await;
                 acted.unwrap_or_else(|_| Ok(Answer::unknown().into_response()))
             }
-            Some(id) => {
+            Some((id, asked)) => {
                 let answer = match sender.answer(&id, asked, act).await {
                     Ok(answer) => answer,
                     Err(refused) => Answer::refusal(refused, &id)?,
@@ -133,9 +138,9 @@ impl Sender {
             let known = match self.ledger.begin(&request).await? {
                 Begun::Known(known) => known,
                 Begun::New(permit) => {
-                    // Only a call that another host began at the same time is looked for once more.
                     let Some((act, held)) = act.take() else {
-                        return Err(Refused::Closed);
+                        let text = "another host began it at the same time, and did not run it";
+                        return Err(Refused::Unrecorded(text.to_owned()));
                     };
                     let (id, tool) = (id.clone(), tool.clone());
                     let execution = async move {

@@ -125,7 +125,7 @@ async fn perform<O: Typed>(
     if asked.operation.repeat() != Repeat::Acts {
         return agent.done(asked, watched).await;
     }
-    let once = Once::once(O::NAME, digest(&[&body.bytes]));
+    let once = call.asks(|| Once::once(O::NAME, digest(&[&body.bytes])));
     let held = body.into_held();
     let act = async move {
         let done = agent.done(asked, watched).await;

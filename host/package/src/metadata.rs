@@ -194,7 +194,7 @@ fn append(component: &mut Vec<u8>, name: &str, data: &[u8]) {
 fn without(component: &[u8], is_left_out: impl Fn(&str) -> bool) -> Result<Vec<u8>, MetadataError> {
     let broken = |error: &dyn std::fmt::Display| MetadataError::NoComponent(error.to_string());
     let mut kept = Vec::with_capacity(component.len());
-    // What is before `from` was looked at. A section begins where the one before it ends, at `end`.
+    // The bytes before `from` are copied or left out. A section begins where the one before it ends, at `end`.
     let (mut from, mut end, mut depth) = (0, 0, 0_usize);
     for payload in Parser::new(0).parse_all(component) {
         let payload = payload.map_err(|error| broken(&error))?;

@@ -77,8 +77,8 @@ pub(super) async fn edit(
 ) -> Result<Response, ApiError> {
     query.finish_strictly()?;
     let body: Body = body::read(request).await?;
-    let digest = digest(&[reply::to_text(&body).as_bytes()]);
-    let asked = Asked::once("edit-files", digest);
+    let digest = || digest(&[reply::to_text(&body).as_bytes()]);
+    let asked = call.asks(|| Asked::once("edit-files", digest()));
     call.once(asked, apply(workspace, body, watched)).await
 }
 

@@ -35,7 +35,7 @@ pub(super) async fn write(
         return Err(BodyError::TooLarge(MAX_WRITE).into());
     }
     let body = body::read_within(request, MAX_WRITE, TIME).await?;
-    let asked = Asked::once("write-file", digest(&[path.as_bytes(), &body.bytes]));
+    let asked = call.asks(|| Asked::once("write-file", digest(&[path.as_bytes(), &body.bytes])));
     call.once(asked, store(workspace, path, body, watched))
         .await
 }

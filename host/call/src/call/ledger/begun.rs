@@ -1,4 +1,4 @@
-//! What a request for a call finds: a call that is known, or the permit to run it.
+//! The answer to a request for a call: a call that is known, or the permit to run it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
 use toolhost_state::unix_time;
 
-/// What a request for a call finds.
+/// The answer to a request for a call.
 #[derive(Debug)]
 pub enum Begun {
     /// The call is known: it has ended, or it runs.
