@@ -13,12 +13,19 @@ use std::fmt;
 use std::time::Duration;
 
 pub use crate::bindings::processes::toolhost::plugin::processes::{
-    Cause, Chunk, ExitStatus, Info, Saved, Signal, Snapshot, State, Survivor, Waited, Wake,
+    Cause, Chunk, ExitStatus, Info, Saved, Shell, Signal, Snapshot, State, Survivor, Waited, Wake,
 };
 pub use host::Host;
 
 /// The processes of the calling chat.
 pub trait Processes: fmt::Debug {
+    /// Returns the shell that runs the commands of the workspace.
+    ///
+    /// # Errors
+    ///
+    /// The plugin may not use processes, or there is no call.
+    fn shell(&self) -> Result<Shell, Error>;
+
     /// Starts a command. The process runs whether or not anyone waits for it.
     ///
     /// # Errors
@@ -88,7 +95,7 @@ pub trait Process: fmt::Debug {
 /// A command to run, and its surroundings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StartOptions {
-    /// The command, run as `sh -c command`. It must not be empty nor contain NUL.
+    /// The command, run as `bash -c command` or `sh -c command`: see [`Processes::shell`]. It must not be empty nor contain NUL.
     pub command: String,
     /// The directory to run in: absolute, or relative to the workspace directory; `None`: the workspace directory.
     pub workdir: Option<String>,

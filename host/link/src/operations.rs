@@ -95,6 +95,7 @@ async fn identify(State(agent): State<Agent>) -> Json<Identity> {
         toolhost: env!("CARGO_PKG_VERSION").into(),
         instance: agent.instance.to_string(),
         root: agent.workspace.root().into(),
+        shell: agent.workspace.shell(),
         files: agent.files,
         remembers_starts: agent.remembers_starts,
         time_unix_ms: unix_time::now_ms(),

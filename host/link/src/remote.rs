@@ -11,7 +11,7 @@ use toolhost_workspace::files;
 use toolhost_workspace::operation::{
     Answer, Asked, Identity, Operation, Restrict, Start, TakeSnapshot, Typed, Wait,
 };
-use toolhost_workspace::process::{Error, Info, Subscriber, WaitOptions, Waited, Wake};
+use toolhost_workspace::process::{Error, Info, Shell, Subscriber, WaitOptions, Waited, Wake};
 use toolhost_workspace::{Context, Owner, Workspace};
 
 use crate::ends::Ends;
@@ -34,6 +34,7 @@ pub struct Remote {
 struct Shared {
     link: Arc<Link>,
     root: PathBuf,
+    shell: Shell,
     events: Arc<Events>,
     /// The ends of processes that came with other answers.
     ends: Ends,
@@ -50,6 +51,7 @@ impl Remote {
         let shared = Shared {
             link,
             root: identity.root.clone(),
+            shell: identity.shell,
             events: Arc::new(Events::since(opened)),
             ends: Ends::default(),
             following: OnceLock::new(),
@@ -166,6 +168,10 @@ impl Remote {
 impl Workspace for Remote {
     fn root(&self) -> &Path {
         &self.shared.root
+    }
+
+    fn shell(&self) -> Shell {
+        self.shared.shell
     }
 
     fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {

@@ -24,7 +24,7 @@ use toolhost_state::id::ChatId;
 
 use files::CpuAccount;
 use operation::{Answer, Operation};
-use process::{Containment, Error, Info, Subscriber, Totals};
+use process::{Containment, Error, Info, Shell, Subscriber, Totals};
 
 pub use bounded::{Bounded, Sight};
 pub use provider::{
@@ -98,6 +98,12 @@ pub struct Context {
 pub trait Workspace: std::fmt::Debug + Send + Sync {
     /// Returns the absolute path of the workspace directory, as a command sees it.
     fn root(&self) -> &Path;
+
+    /// Returns the shell that runs commands.
+    fn shell(&self) -> Shell {
+        self.inner()
+            .map_or_else(Shell::default, |inner| inner.shell())
+    }
 
     /// Returns the workspace that this one wraps, to which all is forwarded that this one does not do itself.
     fn inner(&self) -> Option<&dyn Workspace> {

@@ -13,7 +13,7 @@ use toolhost_link::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_state::secret::Secret;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::operation::{Identity, VERSION};
-use toolhost_workspace::process::AllQuery;
+use toolhost_workspace::process::{AllQuery, Shell};
 use toolhost_workspace::{AgentSpec, Provider as _, Spec};
 
 use crate::harness::TOKEN;
@@ -91,6 +91,7 @@ async fn the_answers_of_all_agents_share_one_budget() {
         toolhost: "0".into(),
         instance: "1".into(),
         root: "/".into(),
+        shell: Shell::Sh,
         files: FilesGrant::None,
         remembers_starts: true,
         time_unix_ms: 0,

@@ -19,6 +19,39 @@ pub mod toolhost {
             #[doc(hidden)]
             static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
             use super::super::super::_rt;
+            /// A shell that runs commands.
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum Shell {
+                /// Bash, outside of its POSIX mode.
+                Bash,
+                /// A POSIX shell, such as dash or that of BusyBox.
+                Sh,
+            }
+            impl ::core::fmt::Debug for Shell {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Shell::Bash => f.debug_tuple("Shell::Bash").finish(),
+                        Shell::Sh => f.debug_tuple("Shell::Sh").finish(),
+                    }
+                }
+            }
+            impl Shell {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> Shell {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => Shell::Bash,
+                        1 => Shell::Sh,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
             wit_bindgen::rt::bitflags::bitflags! {
                 #[doc =
                 " Rights that a command gives up, of those that the operator allows it. A part that the machine cannot enforce is left out,"]
@@ -31,7 +64,7 @@ pub mod toolhost {
             /// A command and the way to run it.
             #[derive(Clone, PartialEq)]
             pub struct StartOptions {
-                /// The command, run as `sh -c command`. It must not be empty nor contain NUL, and has at most 1 MiB.
+                /// The command, run as `bash -c command` or `sh -c command`: see `current-shell`. It must not be empty nor contain NUL, and has at most 1 MiB.
                 pub command: _rt::String,
                 /// The directory to run in: absolute, or relative to the workspace directory; `none`: the workspace directory.
                 pub workdir: Option<_rt::String>,
@@ -2427,6 +2460,189 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
+            /// Returns the shell that runs the commands of the workspace.
+            #[allow(async_fn_in_trait)]
+            pub fn current_shell() -> Result<Shell, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "current-shell"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result27 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                Shell::_lift(l3 as u8)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let v26 = match l4 {
+                                    0 => {
+                                        let e26 = {
+                                            let l5 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l6 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len7 = l6;
+                                            let bytes7 = _rt::Vec::from_raw_parts(
+                                                l5.cast(),
+                                                len7,
+                                                len7,
+                                            );
+                                            _rt::string_lift(bytes7)
+                                        };
+                                        Error::Denied(e26)
+                                    }
+                                    1 => Error::NotFound,
+                                    2 => {
+                                        let e26 = {
+                                            let l8 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        Error::Invalid(e26)
+                                    }
+                                    3 => {
+                                        let e26 = {
+                                            let l11 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        Error::Workdir(e26)
+                                    }
+                                    4 => {
+                                        let e26 = {
+                                            let l14 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        Error::Limit(e26)
+                                    }
+                                    5 => {
+                                        let e26 = {
+                                            let l17 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        Error::Unavailable(e26)
+                                    }
+                                    6 => {
+                                        let e26 = {
+                                            let l20 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        Error::UnknownOutcome(e26)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                        let e26 = {
+                                            let l23 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        Error::Failed(e26)
+                                    }
+                                };
+                                v26
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result27
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
             /// Starts a command. The process runs on even if no wait follows.
             #[allow(async_fn_in_trait)]
             pub fn start(options: &StartOptions) -> Result<Process, Error> {
@@ -3558,41 +3774,42 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1547] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8f\x0b\x01A\x02\x01\
-A\x02\x01BE\x01n\x02\x05write\x07network\x04\0\x0crestrictions\x03\0\0\x01ks\x01\
-o\x02ss\x01p\x03\x01p}\x01k\x05\x01r\x06\x07commands\x07workdir\x02\x03env\x04\x0a\
-background\x7f\x05stdin\x06\x07without\x01\x04\0\x0dstart-options\x03\0\x07\x01m\
-\x07\x09interrupt\x09terminate\x04kill\x06hangup\x04quit\x05user1\x05user2\x04\0\
-\x06signal\x03\0\x09\x01m\x06\x06itself\x09signalled\x0coutput-limit\x0dout-of-m\
-emory\x08shutdown\x09cancelled\x04\0\x05cause\x03\0\x0b\x01kz\x01r\x03\x04code\x0d\
-\x06signal\x02\x05cause\x0c\x04\0\x0bexit-status\x03\0\x0e\x01q\x04\x07running\0\
-\0\x09lingering\x01\x0f\0\x06exited\x01\x0f\0\x04lost\x01s\0\x04\0\x05state\x03\0\
-\x10\x01q\x08\x06denied\x01s\0\x09not-found\0\0\x07invalid\x01s\0\x07workdir\x01\
-s\0\x05limit\x01s\0\x0bunavailable\x01s\0\x0funknown-outcome\x01s\0\x06failed\x01\
-s\0\x04\0\x05error\x03\0\x12\x01m\x06\x05ended\x07matched\x06output\x09timed-out\
-\x07clamped\x09cancelled\x04\0\x04wake\x03\0\x14\x01r\x04\x0atimeout-msw\x05sinc\
-ew\x05until\x02\x06output\x7f\x04\0\x0cwait-options\x03\0\x16\x01kw\x01r\x04\x04\
-wake\x15\x05state\x11\x05totalw\x09match-end\x18\x04\0\x06waited\x03\0\x19\x01r\x04\
-\x06offsetw\x04data\x05\x05totalw\x03end\x7f\x04\0\x05chunk\x03\0\x1b\x01r\x02\x03\
-pidy\x07commands\x04\0\x08survivor\x03\0\x1d\x01q\x04\x04none\0\0\x08complete\0\0\
-\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05saved\x03\0\x1f\x01p\x1e\x01ps\x01r\
-\x07\x05state\x11\x05totalw\x04head\x05\x04tail\x05\x09survivors!\x05saved\x20\x07\
-denials\"\x04\0\x08snapshot\x03\0#\x01r\x09\x02ids\x07commands\x07workdirs\x0aba\
-ckground\x7f\x05state\x11\x0astarted-msw\x09exited-ms\x18\x0elast-output-ms\x18\x05\
-totalw\x04\0\x04info\x03\0%\x04\0\x07process\x03\x01\x01h'\x01@\x01\x04self(\0s\x04\
-\0\x12[method]process.id\x01)\x01j\x01\x1a\x01\x13\x01@\x02\x04self(\x07options\x17\
-\0*\x04\0\x14[method]process.wait\x01+\x01j\x01&\x01\x13\x01@\x01\x04self(\0,\x04\
-\0\x14[method]process.info\x01-\x01j\x01$\x01\x13\x01@\x01\x04self(\0.\x04\0\x18\
-[method]process.snapshot\x01/\x01j\x01\x1c\x01\x13\x01@\x03\x04self(\x05sincew\x03\
-maxy\00\x04\0\x14[method]process.read\x011\x01j\x01\x11\x01\x13\x01@\x03\x04self\
-(\x06signal\x0a\x08grace-ms\x18\02\x04\0\x16[method]process.signal\x013\x01i'\x01\
-j\x014\x01\x13\x01@\x01\x07options\x08\05\x04\0\x05start\x016\x01@\x01\x02ids\05\
-\x04\0\x04open\x017\x01p&\x01o\x028y\x01j\x019\x01\x13\x01@\x02\x0crunning-only\x7f\
-\x03maxy\0:\x04\0\x0elist-processes\x01;\x03\0\x1ftoolhost:plugin/processes@0.1.\
-0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09\
-producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bindgen-rus\
-t\x060.60.0";
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1598] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc2\x0b\x01A\x02\x01\
+A\x02\x01BJ\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
+etwork\x04\0\x0crestrictions\x03\0\x02\x01ks\x01o\x02ss\x01p\x05\x01p}\x01k\x07\x01\
+r\x06\x07commands\x07workdir\x04\x03env\x06\x0abackground\x7f\x05stdin\x08\x07wi\
+thout\x03\x04\0\x0dstart-options\x03\0\x09\x01m\x07\x09interrupt\x09terminate\x04\
+kill\x06hangup\x04quit\x05user1\x05user2\x04\0\x06signal\x03\0\x0b\x01m\x06\x06i\
+tself\x09signalled\x0coutput-limit\x0dout-of-memory\x08shutdown\x09cancelled\x04\
+\0\x05cause\x03\0\x0d\x01kz\x01r\x03\x04code\x0f\x06signal\x04\x05cause\x0e\x04\0\
+\x0bexit-status\x03\0\x10\x01q\x04\x07running\0\0\x09lingering\x01\x11\0\x06exit\
+ed\x01\x11\0\x04lost\x01s\0\x04\0\x05state\x03\0\x12\x01q\x08\x06denied\x01s\0\x09\
+not-found\0\0\x07invalid\x01s\0\x07workdir\x01s\0\x05limit\x01s\0\x0bunavailable\
+\x01s\0\x0funknown-outcome\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x14\x01m\
+\x06\x05ended\x07matched\x06output\x09timed-out\x07clamped\x09cancelled\x04\0\x04\
+wake\x03\0\x16\x01r\x04\x0atimeout-msw\x05sincew\x05until\x04\x06output\x7f\x04\0\
+\x0cwait-options\x03\0\x18\x01kw\x01r\x04\x04wake\x17\x05state\x13\x05totalw\x09\
+match-end\x1a\x04\0\x06waited\x03\0\x1b\x01r\x04\x06offsetw\x04data\x07\x05total\
+w\x03end\x7f\x04\0\x05chunk\x03\0\x1d\x01r\x02\x03pidy\x07commands\x04\0\x08surv\
+ivor\x03\0\x1f\x01q\x04\x04none\0\0\x08complete\0\0\x07partial\x01w\0\x06failed\x01\
+s\0\x04\0\x05saved\x03\0!\x01p\x20\x01ps\x01r\x07\x05state\x13\x05totalw\x04head\
+\x07\x04tail\x07\x09survivors#\x05saved\"\x07denials$\x04\0\x08snapshot\x03\0%\x01\
+r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05state\x13\x0astarted-m\
+sw\x09exited-ms\x1a\x0elast-output-ms\x1a\x05totalw\x04\0\x04info\x03\0'\x04\0\x07\
+process\x03\x01\x01h)\x01@\x01\x04self*\0s\x04\0\x12[method]process.id\x01+\x01j\
+\x01\x1c\x01\x15\x01@\x02\x04self*\x07options\x19\0,\x04\0\x14[method]process.wa\
+it\x01-\x01j\x01(\x01\x15\x01@\x01\x04self*\0.\x04\0\x14[method]process.info\x01\
+/\x01j\x01&\x01\x15\x01@\x01\x04self*\00\x04\0\x18[method]process.snapshot\x011\x01\
+j\x01\x1e\x01\x15\x01@\x03\x04self*\x05sincew\x03maxy\02\x04\0\x14[method]proces\
+s.read\x013\x01j\x01\x13\x01\x15\x01@\x03\x04self*\x06signal\x0c\x08grace-ms\x1a\
+\04\x04\0\x16[method]process.signal\x015\x01j\x01\x01\x01\x15\x01@\0\06\x04\0\x0d\
+current-shell\x017\x01i)\x01j\x018\x01\x15\x01@\x01\x07options\x0a\09\x04\0\x05s\
+tart\x01:\x01@\x01\x02ids\09\x04\0\x04open\x01;\x01p(\x01o\x02<y\x01j\x01=\x01\x15\
+\x01@\x02\x0crunning-only\x7f\x03maxy\0>\x04\0\x0elist-processes\x01?\x03\0\x1ft\
+oolhost:plugin/processes@0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\
+\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x07\
+0.254.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

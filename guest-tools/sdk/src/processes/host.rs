@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Chunk, Error, Info, Process, Processes, Restrictions, Signal, Snapshot, StartOptions, State,
-    WaitOptions, Waited,
+    Chunk, Error, Info, Process, Processes, Restrictions, Shell, Signal, Snapshot, StartOptions,
+    State, WaitOptions, Waited,
 };
 use crate::bindings::processes::toolhost::plugin::processes as wit;
 
@@ -13,6 +13,11 @@ use crate::bindings::processes::toolhost::plugin::processes as wit;
 pub struct Host;
 
 impl Processes for Host {
+    fn shell(&self) -> Result<Shell, Error> {
+        present()?;
+        Ok(wit::current_shell()?)
+    }
+
     fn start(&self, options: StartOptions) -> Result<Box<dyn Process>, Error> {
         present()?;
         let options = wit::StartOptions {

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::FakeProcess;
 use crate::processes::{
-    Chunk, Error, Info, Process, Processes, Signal, Snapshot, StartOptions, State, WaitOptions,
-    Waited,
+    Chunk, Error, Info, Process, Processes, Shell, Signal, Snapshot, StartOptions, State,
+    WaitOptions, Waited,
 };
 
 /// A signal that was sent: to which process, which one, and with which grace.
@@ -33,6 +33,7 @@ pub struct FakeProcesses {
 
 #[derive(Debug, Default)]
 struct Chat {
+    shell: Option<Shell>,
     to_start: VecDeque<Result<FakeProcess, Error>>,
     known: Vec<Known>,
     list_error: Option<Error>,
@@ -52,6 +53,13 @@ impl FakeProcesses {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Lets this shell run the commands. Without it, bash does.
+    #[must_use]
+    pub fn runs_in(self, shell: Shell) -> Self {
+        self.chat.borrow_mut().shell = Some(shell);
+        self
     }
 
     /// Lets the next start give this process.
@@ -117,6 +125,10 @@ impl FakeProcesses {
 }
 
 impl Processes for FakeProcesses {
+    fn shell(&self) -> Result<Shell, Error> {
+        Ok(self.chat.borrow().shell.unwrap_or(Shell::Bash))
+    }
+
     fn start(&self, options: StartOptions) -> Result<Box<dyn Process>, Error> {
         let mut chat = self.chat.borrow_mut();
         chat.started.push(options.clone());

@@ -203,6 +203,10 @@ impl wit::Host for View<'_, Processes> {
         Ok(error.into())
     }
 
+    async fn current_shell(&mut self) -> Result<wit::Shell> {
+        Ok(self.state.call()?.workspace.shell().into())
+    }
+
     async fn start(&mut self, options: wit::StartOptions) -> Result<Resource<Process>> {
         let call = self.state.starting_call(size(&options))?;
         let command = Command {

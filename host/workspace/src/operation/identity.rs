@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::files::FilesGrant;
+use crate::process::Shell;
 
 /// The version of the operations: of their names, fields and meanings. Client and agent must have the same.
 pub const VERSION: u32 = 2;
@@ -20,6 +21,9 @@ pub struct Identity {
     pub instance: String,
     /// The directory of its workspace.
     pub root: PathBuf,
+    /// The shell that runs its commands.
+    #[serde(default)]
+    pub shell: Shell,
     /// What it lets a host do with the files of the workspace.
     pub files: FilesGrant,
     /// Whether the keys of starts hold beyond this run, because the agent keeps its processes in a state directory.

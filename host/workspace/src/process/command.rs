@@ -24,7 +24,7 @@ const MAX_VARIABLE: usize = 131_071;
 )]
 #[serde(default, deny_unknown_fields)]
 pub struct Command {
-    /// The text for `sh -c`.
+    /// The text for `-c` of the shell.
     pub command: String,
     /// The directory to run in, absolute or relative to the workspace directory; `None`: the workspace directory.
     pub workdir: Option<PathBuf>,

@@ -6,6 +6,7 @@ use toolhost_state::unix_time;
 use toolhost_workspace::process;
 
 same_variants!(wit::Signal => process::Signal { Interrupt, Terminate, Kill, Hangup, Quit, User1, User2 });
+same_variants!(process::Shell => wit::Shell { Bash, Sh });
 same_variants!(process::Cause => wit::Cause { Itself, Signalled, OutputLimit, OutOfMemory, Shutdown, Cancelled });
 same_variants!(process::Wake => wit::Wake { Ended, Matched, Output, TimedOut });
 same_fields!(process::ExitStatus => wit::ExitStatus { code, signal, cause });
