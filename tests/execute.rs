@@ -19,6 +19,9 @@ fn stable(mut reply: Value) -> Value {
     fields
         .shift_remove("wall_duration_ms")
         .expect("it is always there");
+    // That of this machine.
+    let shell = fields.shift_remove("shell").expect("it is always there");
+    assert!(shell == "bash" || shell == "sh", "{shell}");
     let id = fields
         .get("background_process_id")
         .and_then(Value::as_str)

@@ -10,8 +10,8 @@ use toolhost_workspace::operation::{
     Answer, End, InfoOf, Open, Operation, Read, SendSignal, Start, TakeSnapshot, Wait,
 };
 use toolhost_workspace::process::{
-    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Snapshot, Started, State, Survivor,
-    Waited, Wake,
+    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Shell, Snapshot, Started, State,
+    Survivor, Waited, Wake,
 };
 use toolhost_workspace::{Context, Workspace};
 
@@ -177,6 +177,10 @@ impl Scripted {
 impl Workspace for Scripted {
     fn root(&self) -> &Path {
         Path::new("/workspace")
+    }
+
+    fn shell(&self) -> Shell {
+        Shell::Bash
     }
 
     fn call<'a>(&'a self, _: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {

@@ -6,10 +6,12 @@
 
 mod lexer;
 
+use toolhost_sdk::processes::Shell;
+
 /// What the operators `&` of a command do. Where several apply, the first of these counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ampersand {
-    /// The command is incomplete or wrong, or it is not certain what a shell makes of it.
+    /// The command is incomplete or wrong, or it is not certain what its shell makes of it.
     Unsure,
     /// One is the last token of the command at its top level.
     Trailing,
@@ -21,9 +23,9 @@ pub(crate) enum Ampersand {
     None,
 }
 
-/// Returns what the operators `&` of a command do.
-pub(crate) fn classify(command: &str) -> Ampersand {
-    match lexer::lex(command) {
+/// Returns what the operators `&` of a command do in its shell.
+pub(crate) fn classify(command: &str, shell: Shell) -> Ampersand {
+    match lexer::lex(command, shell) {
         Err(lexer::Unsure) => Ampersand::Unsure,
         Ok(facts) if facts.trailing.is_some() => Ampersand::Trailing,
         Ok(facts) if facts.interior => Ampersand::Interior,
@@ -33,8 +35,8 @@ pub(crate) fn classify(command: &str) -> Ampersand {
 }
 
 /// Returns the command without its trailing `&`; `None` if it has none, or if it is not certain that it has.
-pub(crate) fn promote(command: &str) -> Option<String> {
-    let ampersand = lexer::lex(command).ok()?.trailing?;
+pub(crate) fn promote(command: &str, shell: Shell) -> Option<String> {
+    let ampersand = lexer::lex(command, shell).ok()?.trailing?;
     let before = command.get(..ampersand.after_command)?;
     // What follows is blank, or a comment, unless bodies of here-documents stand there.
     let after = if ampersand.before_bodies {
@@ -49,13 +51,13 @@ pub(crate) fn promote(command: &str) -> Option<String> {
 
 /// Returns what runs as a command of its own because an `&` that was most likely meant to be part of a URL is not
 /// quoted: `b=2` of `curl http://h/?a=1&b=2`. Of several, the first, unless it is in a substitution.
-pub(crate) fn split_url(command: &str) -> Option<&str> {
-    command.get(lexer::lex(command).ok()?.split_url?)
+pub(crate) fn split_url(command: &str, shell: Shell) -> Option<&str> {
+    command.get(lexer::lex(command, shell).ok()?.split_url?)
 }
 
 /// Returns whether a command consists of plain commands: nothing is piped or redirected, as far as can be told.
-pub(crate) fn is_plain(command: &str) -> bool {
-    lexer::lex(command).is_ok_and(|facts| facts.plain)
+pub(crate) fn is_plain(command: &str, shell: Shell) -> bool {
+    lexer::lex(command, shell).is_ok_and(|facts| facts.plain)
 }
 
 #[cfg(test)]

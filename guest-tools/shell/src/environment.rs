@@ -1,10 +1,12 @@
 //! Whether a command is only to change the shell for the next one.
 
+use toolhost_sdk::processes::Shell;
+
 use crate::background;
 
 /// Returns whether a command does nothing but change the directory or the variables of its shell, which ends with it.
-pub(crate) fn is_all(command: &str) -> bool {
-    if !background::is_plain(command) {
+pub(crate) fn is_all(command: &str, shell: Shell) -> bool {
+    if !background::is_plain(command, shell) {
         return false;
     }
     let mut commands = command
@@ -36,7 +38,7 @@ mod tests {
             ". venv/bin/activate",
             "cd a; cd b\n",
         ] {
-            assert!(is_all(command), "{command}");
+            assert!(is_all(command, Shell::Sh), "{command}");
         }
         for command in [
             "",
@@ -47,7 +49,7 @@ mod tests {
             "export -p | sort",
             "A=1 make",
         ] {
-            assert!(!is_all(command), "{command}");
+            assert!(!is_all(command, Shell::Bash), "{command}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolhost_sdk::processes::{Error, Host, Processes, StartOptions, State};
+use toolhost_sdk::processes::{Error, Host, Processes, Shell, StartOptions, State};
 use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths};
 
 use crate::duration::{self, Argument, Parsed};
@@ -32,7 +32,7 @@ pub(crate) struct Execute;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// The command. Runs under "sh -c" (POSIX).
+    /// The command.
     #[serde(default, alias = "cmd")]
     #[schemars(!default)]
     command: String,
@@ -61,7 +61,7 @@ impl Tool for Execute {
     const NAME: &'static str = "execute";
     const TITLE: Option<&'static str> = Some("Run a command");
     const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output and exit code. Runs \
-        under \"sh -c\" (POSIX), without a terminal and without standard input. Each command runs in a new shell: a cd and \
+        in {{shell}}, without a terminal and without standard input. Each command runs in a new shell: a cd and \
         variables do not last, so use workdir.\n\
         The reply comes when the command ends, or when the timeout (default 10s) is over. At the timeout the command is \
         not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
@@ -97,10 +97,10 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         return Err(invalid("command is required"));
     }
     let asked_for_background = arguments.run_in_background.unwrap_or(false);
-    let promoted = if asked_for_background {
-        None
-    } else {
-        background::promote(&arguments.command)
+    let shell = processes.shell();
+    let promoted = match &shell {
+        Ok(shell) if !asked_for_background => background::promote(&arguments.command, *shell),
+        _ => None,
     };
     let is_promoted = promoted.is_some();
     let in_background = asked_for_background || is_promoted;
@@ -121,6 +121,10 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         .transpose()
         .map_err(|text| invalid(format!("workdir {text}")))?;
 
+    let shell = match shell {
+        Ok(shell) => shell,
+        Err(error) => return Ok(not_started(&error, in_background)),
+    };
     let begin = Instant::now();
     let command = promoted.unwrap_or(arguments.command);
     let started = processes.start(StartOptions {
@@ -130,7 +134,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         ..StartOptions::default()
     });
     let mut notes = Notes::default();
-    if let Some(rest) = background::split_url(&command) {
+    if let Some(rest) = background::split_url(&command, shell) {
         let rest = clip(rest.to_owned(), MAX_QUOTE);
         notes.add(Rank::Surprise, notes::split(&rest));
     }
@@ -145,7 +149,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         Ok(process) => {
             let report = foreground::report(
                 (processes, process.as_ref()),
-                &command,
+                (&command, shell),
                 notes,
                 timeout,
                 begin,
@@ -158,6 +162,10 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     };
     Ok(Report {
         command: Some(clip(command, MAX_COMMAND)),
+        shell: Some(match shell {
+            Shell::Bash => "bash",
+            Shell::Sh => "sh",
+        }),
         backgrounded: Some(in_background),
         ..report
     })

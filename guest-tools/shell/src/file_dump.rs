@@ -1,11 +1,13 @@
 //! Whether a command prints a file to the model, for which there is a better tool.
 
+use toolhost_sdk::processes::Shell;
+
 use crate::background;
 
 /// Returns whether a command prints files of the workspace at `root` or lists which ones match, and does nothing else with what it
 /// prints.
-pub(crate) fn is_file_dump(command: &str, root: &str) -> bool {
-    matches(command) && background::is_plain(command) && !is_elsewhere(command, root)
+pub(crate) fn is_file_dump(command: &str, shell: Shell, root: &str) -> bool {
+    matches(command) && background::is_plain(command, shell) && !is_elsewhere(command, root)
 }
 
 /// Returns whether a command names a path that is outside of the workspace, where read_file reads nothing.
@@ -54,7 +56,7 @@ mod tests {
             "rg x --include-all",
             "rg -l pattern",
         ] {
-            assert!(is_file_dump(command, "/w"), "{command}");
+            assert!(is_file_dump(command, Shell::Sh, "/w"), "{command}");
         }
     }
 
@@ -76,7 +78,7 @@ mod tests {
             "cat /work/x",
             "rg -l pattern | xargs sed -i s/a/b/",
         ] {
-            assert!(!is_file_dump(command, "/w"), "{command}");
+            assert!(!is_file_dump(command, Shell::Bash, "/w"), "{command}");
         }
     }
 }

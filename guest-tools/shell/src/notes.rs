@@ -141,8 +141,8 @@ pub(crate) const PROMPT: &str = "The last line looks like a prompt, but standard
     process, and run the command with its answers as options (such as -y) or piped in.";
 
 /// The shell does not know something of the command that bash knows.
-pub(crate) const BASH: &str = "The command is written for bash, and ran under sh. Run it with bash -c '…', or with a here-document: \
-    bash <<'EOF'.";
+pub(crate) const BASH: &str = "The command is written for bash, and ran in sh, a POSIX shell. Write it for sh; or, if the workspace has \
+    bash, run it with a here-document: bash <<'EOF'.";
 
 /// The command has asked a question and read the end of its input.
 pub(crate) const NO_INPUT: &str = "The command asked for input, and standard input is empty. Run it with its answers as options (such as -y) or \

@@ -47,6 +47,9 @@ pub(crate) struct Report {
     /// The command as it was run, cut at 2 KiB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) command: Option<String>,
+    /// The shell of the command: bash, or sh for a POSIX shell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) shell: Option<&'static str>,
     /// Whether the shell still runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) running: Option<bool>,

@@ -1,7 +1,8 @@
 //! A lexer for the shell's command language, as far as it takes to tell which `&` ends a command, and where.
 //!
-//! It knows quotes, escapes, comments, here-documents, substitutions and compound commands. It is strict: where a shell
-//! might report an error, or where `sh` and `bash` differ in what matters here, it is [`Unsure`].
+//! It knows quotes, escapes, comments, here-documents, substitutions and compound commands. It is strict: where the shell might
+//! report an error, it is [`Unsure`]. `sh` can be any POSIX shell, also bash in its POSIX mode. So in a command for `sh`, the forms of
+//! bash are unsure as well.
 
 mod condition;
 mod grammar;
@@ -14,6 +15,8 @@ mod url;
 mod word;
 
 use std::ops::Range;
+
+use toolhost_sdk::processes::Shell;
 
 /// How deep substitutions may be nested. The stack of a guest is small.
 const MAX_DEPTH: u32 = 48;
@@ -54,13 +57,14 @@ pub(crate) struct Trailing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unsure;
 
-/// Looks at a command.
+/// Looks at a command for this shell.
 ///
 /// # Errors
 ///
 /// The command is incomplete, has a syntax error, or is too hard.
-pub(crate) fn lex(command: &str) -> Result<Facts, Unsure> {
+pub(crate) fn lex(command: &str, shell: Shell) -> Result<Facts, Unsure> {
     let mut lexer = Lexer {
+        shell,
         text: command.as_bytes(),
         at: 0,
         depth: 0,
@@ -73,9 +77,18 @@ pub(crate) fn lex(command: &str) -> Result<Facts, Unsure> {
     Ok(facts)
 }
 
+/// Fails unless bash runs the command: it has a form that other shells do not know, or take for something else.
+fn of_bash(shell: Shell) -> Result<(), Unsure> {
+    match shell {
+        Shell::Bash => Ok(()),
+        Shell::Sh => Err(Unsure),
+    }
+}
+
 /// A position in a command.
 #[derive(Debug)]
 struct Lexer<'a> {
+    shell: Shell,
     text: &'a [u8],
     at: usize,
     depth: u32,
@@ -155,6 +168,7 @@ impl<'a> Lexer<'a> {
     ) -> Result<T, Unsure> {
         self.nested(|this| {
             let mut inner = Lexer {
+                shell: this.shell,
                 text,
                 at: 0,
                 depth: this.depth,

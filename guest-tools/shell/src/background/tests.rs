@@ -8,10 +8,28 @@ mod properties;
 mod shells;
 mod trailing;
 
-use super::*;
+use super::{Ampersand, Shell};
 use errors::{ERRORS, HARD};
 use forms::{INTERIOR, NESTED, NONE};
 use trailing::TRAILING;
+
+/// Returns what the operators `&` of a command do in bash.
+fn classify(command: &str) -> Ampersand {
+    super::classify(command, Shell::Bash)
+}
+
+/// Returns the command without its trailing `&` in bash.
+fn promote(command: &str) -> Option<String> {
+    super::promote(command, Shell::Bash)
+}
+
+fn split_url(command: &str) -> Option<&str> {
+    super::split_url(command, Shell::Bash)
+}
+
+fn is_plain(command: &str) -> bool {
+    super::is_plain(command, Shell::Bash)
+}
 
 #[test]
 fn promotes_a_trailing_ampersand() {
@@ -35,6 +53,48 @@ fn leaves_everything_else_alone() {
             assert_eq!(classify(command), expected, "{command:?}");
             assert_eq!(promote(command), None, "{command:?}");
         }
+    }
+}
+
+#[test]
+fn is_unsure_in_sh_of_the_forms_of_bash_and_of_no_others() {
+    let of_bash = [
+        "a &>f &",
+        "a &>>f",
+        "a |& b &",
+        "cat <<<x &",
+        "diff <(a) b &",
+        "a > >(b) &",
+        "a $'it\\'s' &",
+        "x=(a) &",
+        "x+=(a) &",
+        "[[ a ]] &",
+        "((x)) &",
+        "for ((;;)); do a; done &",
+        "case x in a) b ;& c) d ;; esac &",
+        "case x in a) b ;;& c) d ;; esac &",
+        "select x in a; do b; done &",
+        "function f { a; }; f &",
+        "time { a; } &",
+        "a ${x:1:2} ${x/a/b} &",
+        "a ${x[1]} &",
+        "a ${#x[@]} &",
+        "a ${!x} &",
+        "a ${x@Q} &",
+    ];
+    for command in of_bash {
+        assert_ne!(classify(command), Ampersand::Unsure, "{command:?}");
+        let in_sh = super::classify(command, Shell::Sh);
+        assert_eq!(in_sh, Ampersand::Unsure, "{command:?}");
+    }
+    let trailing = TRAILING.iter().map(|(command, _)| command);
+    for command in trailing.chain(NONE).chain(INTERIOR).chain(NESTED) {
+        let expected = match properties::has_form_of_bash(command) {
+            true => Ampersand::Unsure,
+            false => classify(command),
+        };
+        let in_sh = super::classify(command, Shell::Sh);
+        assert_eq!(in_sh, expected, "{command:?}");
     }
 }
 

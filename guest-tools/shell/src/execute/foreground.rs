@@ -3,7 +3,9 @@
 use std::time::{Duration, Instant};
 
 use toolhost_sdk::context;
-use toolhost_sdk::processes::{Cause, Error, Process, Processes, State, WaitOptions, Waited, Wake};
+use toolhost_sdk::processes::{
+    Cause, Error, Process, Processes, Shell, State, WaitOptions, Waited, Wake,
+};
 
 use toolhost_view::CAP;
 
@@ -26,7 +28,7 @@ const MOST_NAMED: u32 = 3;
 /// host's to do.
 pub(crate) fn report(
     (processes, process): (&dyn Processes, &dyn Process),
-    command: &str,
+    (command, shell): (&str, Shell),
     mut notes: Notes,
     timeout: Duration,
     begin: Instant,
@@ -62,7 +64,7 @@ pub(crate) fn report(
     if let Some(advice) = git::advice(&report.output).filter(|_| report.has_failed()) {
         notes.add(Rank::Cause, advice);
     }
-    if bash::is_missed(command, &report.output) {
+    if shell == Shell::Sh && bash::is_missed(command, &report.output) {
         notes.add(Rank::Cause, notes::BASH);
     }
     if kill::was_refused(command, &report.output) {
@@ -72,19 +74,19 @@ pub(crate) fn report(
     }
     if report.status == Some(Status::Lingering)
         && matches!(
-            background::classify(command),
+            background::classify(command, shell),
             Ampersand::Interior | Ampersand::Nested
         )
         // Who did not mean to write one needs no advice about it.
-        && background::split_url(command).is_none()
+        && background::split_url(command, shell).is_none()
     {
         notes.add(Rank::Advice, notes::AMPERSAND);
     }
-    if report.success && environment::is_all(command) {
+    if report.success && environment::is_all(command, shell) {
         notes.add(Rank::Advice, notes::NEW_SHELL);
     }
     let root = context::workspace_root();
-    if report.success && report.binary.is_none() && file_dump::is_file_dump(command, &root) {
+    if report.success && report.binary.is_none() && file_dump::is_file_dump(command, shell, &root) {
         notes.add(Rank::Advice, notes::FILE_DUMP);
     }
     report.note = notes.join();

@@ -9,10 +9,11 @@ use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses};
 use super::*;
 use crate::notes;
 
-/// Runs `execute` with these arguments, and returns its reply with one field per line and without the time it took.
+/// Runs `execute` with these arguments, and returns its reply with one field per line, without the time it took and the shell.
 fn reply(processes: &FakeProcesses, arguments: &str) -> String {
     let mut report = run(processes, serde_json::from_str(arguments).unwrap()).unwrap();
     report.wall_duration_ms = 0;
+    assert_eq!(report.shell.take(), Some("bash"));
     serde_json::to_string_pretty(&report).unwrap()
 }
 
@@ -40,14 +41,7 @@ fn refusal(arguments: &str) -> String {
 fn describes_itself_to_the_model() {
     let schema = Schema::of_arguments::<Arguments>();
     let schema = schema.value();
-    let shell = "Runs under \"sh -c\" (POSIX)";
-    assert!(Execute::DESCRIPTION.contains("Runs under \"sh -c\" (POSIX)"));
-    assert!(
-        schema["properties"]["command"]["description"]
-            .as_str()
-            .unwrap()
-            .contains(shell)
-    );
+    assert!(Execute::DESCRIPTION.contains("Runs in {{shell}}, without a terminal"));
     assert_eq!(schema["required"], serde_json::json!(["command"]));
     assert_eq!(schema["additionalProperties"], false);
     let intent = &schema["properties"]["model_intent"];
@@ -182,6 +176,16 @@ fn promotes_a_trailing_ampersand() {
         (started.command.as_str(), started.background),
         ("npm run dev", true)
     );
+}
+
+#[test]
+fn follows_the_shell_of_the_workspace() {
+    for (shell, name, started) in [(Shell::Bash, "bash", "a &>f"), (Shell::Sh, "sh", "a &>f &")] {
+        let processes = one(FakeProcess::new("p1")).runs_in(shell);
+        let report = run_command(&processes, "a &>f &");
+        assert_eq!(report.shell, Some(name));
+        assert_eq!(processes.started()[0].command, started);
+    }
 }
 
 #[test]

@@ -417,7 +417,7 @@ impl Plugins {
 
     /// Replaces the table that callers see by one of these plugins.
     fn publish(&self, entries: &[Entry]) {
-        let table = Arc::new(Table::new(entries));
+        let table = Arc::new(Table::new(entries, self.workspace.shell()));
         let former = {
             let mut current = self.table.write();
             std::mem::replace(&mut *current, Arc::clone(&table))

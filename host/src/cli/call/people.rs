@@ -21,8 +21,8 @@ const IN_HEAD: [&str; 6] = [
     "survivors",
 ];
 
-/// Fields of a command that say nothing new: the caller knows the command, and the cursor is for the next call of a model.
-const KNOWN: [&str; 3] = ["command", "backgrounded", "cursor"];
+/// Fields of a command that say nothing new: the caller knows the command and its shell, and the cursor is for the next call of a model.
+const KNOWN: [&str; 4] = ["command", "shell", "backgrounded", "cursor"];
 
 /// Fields of a command that has ended as most do.
 const USUAL: [(&str, &str); 3] = [
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_reply_of_a_command_is_what_its_output_does_not_show() {
         let reply = json!({
-            "success": false, "output": "a\n\u{1b}[2Jb\n", "exit_code": 2, "wall_duration_ms": 7, "command": "make", "running": false, "backgrounded": false,
+            "success": false, "output": "a\n\u{1b}[2Jb\n", "exit_code": 2, "wall_duration_ms": 7, "command": "make", "shell": "bash", "running": false, "backgrounded": false,
             "status": "exited", "cause": "itself", "cursor": 7, "note": "One\u{7}.\nTwo.",
             "survivors": [{ "pid": 42, "command": "sleep\t1\u{1b}c" }],
         });

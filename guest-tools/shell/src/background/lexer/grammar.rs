@@ -1,9 +1,10 @@
 //! Where commands begin and end: which compound commands are open, and what may come next.
 
-use super::Unsure;
 use super::head::{Head, Step};
 use super::next::{Next, is_assignment};
 use super::word::is_name;
+use super::{Unsure, of_bash};
+use toolhost_sdk::processes::Shell;
 
 /// A compound command that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,6 +32,7 @@ enum Open {
 /// The state of a list of commands. Every step fails where a shell would report a syntax error, or might.
 #[derive(Debug)]
 pub(super) struct Grammar {
+    shell: Shell,
     open: Vec<Open>,
     next: Next,
     /// Whether a redirection needs its target.
@@ -38,8 +40,9 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(shell: Shell) -> Self {
         Self {
+            shell,
             open: Vec::new(),
             next: Next::Any,
             needs_target: false,
@@ -195,6 +198,9 @@ impl Grammar {
 
     /// Takes the word with which a command begins.
     fn first_word(&mut self, word: &[u8]) -> Result<bool, Unsure> {
+        if let b"select" | b"[[" | b"function" = word {
+            of_bash(self.shell)?;
+        }
         match word {
             b"{" => self.begin(Open::Brace)?,
             b"if" => self.begin(Open::If)?,
@@ -212,8 +218,10 @@ impl Grammar {
             b"!" if matches!(self.next, Next::Piped | Next::SameLine) => return Err(Unsure),
             b"!" | b"time" if self.next == Next::PipedLine => return Err(Unsure),
             b"!" => self.next = Next::SameLine,
+            // What follows is a pipe to bash, and words to other shells, which is the same unless a compound command begins.
+            b"time" if self.shell == Shell::Sh => self.next = Next::Argument,
             b"time" if self.next != Next::Piped => self.next = Next::SameLine,
-            // What follows `coproc` is a command to bash, and words to other shells; `in` is an error to all.
+            // A coprocess is of use only to the shell that starts it, and ends with it; `in` is an error.
             b"coproc" | b"in" => return Err(Unsure),
             _ => self.next = Next::after_first(word),
         }

@@ -4,7 +4,8 @@ use super::grammar::Grammar;
 use super::here_document::HereDocument;
 use super::next::Next;
 use super::word::joined;
-use super::{Facts, Lexer, Trailing, Unsure, url};
+use super::{Facts, Lexer, Trailing, Unsure, of_bash, url};
+use toolhost_sdk::processes::Shell;
 
 /// What is known while a list is read.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ struct List {
 impl Lexer<'_> {
     /// Reads a list of commands up to the end, or if it is `enclosed` up to and with the `)` that closes it.
     pub(super) fn list(&mut self, enclosed: bool) -> Result<Facts, Unsure> {
-        let mut list = List::new(self.at);
+        let mut list = List::new(self.at, self.shell);
         loop {
             self.skip_blanks()?;
             match self.peek()? {
@@ -97,7 +98,11 @@ impl Lexer<'_> {
 
     fn operator(&mut self, list: &mut List) -> Result<(), Unsure> {
         let start = self.at;
-        if self.takes(";;&") || self.takes(";;") || self.takes(";&") {
+        if self.takes(";;&") || self.takes(";&") {
+            of_bash(self.shell)?;
+            return list.grammar.end_clause();
+        }
+        if self.takes(";;") {
             return list.grammar.end_clause();
         }
         if self.takes("&&") || self.takes("||") {
@@ -105,6 +110,9 @@ impl Lexer<'_> {
         }
         if self.takes(";") {
             return list.grammar.semicolon();
+        }
+        if self.sees("|&") {
+            of_bash(self.shell)?;
         }
         if self.takes("|&") || self.takes("|") {
             if self.since(start) == b"|" && list.grammar.takes_alternative() {
@@ -154,6 +162,10 @@ impl Lexer<'_> {
 
     fn redirection(&mut self, list: &mut List) -> Result<(), Unsure> {
         list.facts.plain = false;
+        // To other shells, `&>` ends the command.
+        if self.sees("&>") || self.sees("<<<") {
+            of_bash(self.shell)?;
+        }
         if self.sees("<<") && !self.sees("<<<") {
             list.grammar.redirect_here()?;
             let document = self.here_document()?;
@@ -176,6 +188,7 @@ impl Lexer<'_> {
             && list.grammar.may_calculate()
             && let Some(semicolons) = self.arithmetic()?
         {
+            of_bash(self.shell)?;
             return list.grammar.end_calculation(semicolons);
         }
         self.at += 1;
@@ -207,9 +220,9 @@ impl Lexer<'_> {
 }
 
 impl List {
-    fn new(at: usize) -> Self {
+    fn new(at: usize, shell: Shell) -> Self {
         Self {
-            grammar: Grammar::new(),
+            grammar: Grammar::new(shell),
             here_documents: Vec::new(),
             last: (at, at),
             is_split: false,

@@ -1,11 +1,12 @@
 //! Parameters in braces: `${…}`.
 
 use super::{Lexer, Unsure};
+use toolhost_sdk::processes::Shell;
 
 impl Lexer<'_> {
     /// Goes past the rest of `${…}`.
     pub(super) fn braced(&mut self, quoted: bool) -> Result<(), Unsure> {
-        self.at += parameter(self.rest()).ok_or(Unsure)?;
+        self.at += parameter(self.rest(), self.shell).ok_or(Unsure)?;
         let start = self.at;
         while let Some(byte) = self.peek()? {
             match byte {
@@ -39,26 +40,32 @@ impl Lexer<'_> {
     }
 }
 
-/// Returns the length of the parameter with which a text begins, unless what is there would be an error to some shell.
-fn parameter(text: &[u8]) -> Option<usize> {
+/// Returns the length of the parameter with which a text begins, unless what is there would be an error to the shell.
+fn parameter(text: &[u8], shell: Shell) -> Option<usize> {
     match text {
         [b'#', b'}', ..] => Some(1),
         [b'#', rest @ ..] => {
             let length = name(rest)?;
-            matches!(rest.get(length), Some(b'}' | b'[')).then_some(length + 1)
+            let is_element = shell == Shell::Bash && rest.get(length) == Some(&b'[');
+            (is_element || rest.get(length) == Some(&b'}')).then_some(length + 1)
         }
-        [b'!', rest @ ..] if name(rest).is_some() => followed(rest).map(|length| length + 1),
-        _ => followed(text),
+        [b'!', rest @ ..] if name(rest).is_some() => {
+            let length = followed(rest, shell).filter(|_| shell == Shell::Bash)?;
+            Some(length + 1)
+        }
+        _ => followed(text, shell),
     }
 }
 
 /// Returns the length of the name with which a text begins, if something follows that may follow it.
-fn followed(text: &[u8]) -> Option<usize> {
+fn followed(text: &[u8], shell: Shell) -> Option<usize> {
     let length = name(text)?;
-    let may_follow = match text.get(length..)? {
-        [b':', next, ..] => *next != b'}',
-        [next, ..] => b"}-=?+#%/^,@*[".contains(next),
-        [] => false,
+    let may_follow = match (text.get(length..)?, shell) {
+        ([b':', next, ..], Shell::Bash) => *next != b'}',
+        ([b':', next, ..], Shell::Sh) => b"-=?+".contains(next),
+        ([next, ..], Shell::Bash) => b"}-=?+#%/^,@*[".contains(next),
+        ([next, ..], Shell::Sh) => b"}-=?+#%".contains(next),
+        ([], _) => false,
     };
     may_follow.then_some(length)
 }

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Lexer, Unsure};
+use super::{Lexer, Unsure, of_bash};
+use toolhost_sdk::processes::Shell;
 
 impl Lexer<'_> {
     /// Goes past a word, and returns whether it is an array of bash. It may be empty, where an operator stands.
@@ -18,9 +19,13 @@ impl Lexer<'_> {
             match byte {
                 b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')' => break,
                 b'<' | b'>' if !self.sees("<(") && !self.sees(">(") => break,
-                b'<' | b'>' => self.substitution()?,
+                b'<' | b'>' => {
+                    of_bash(self.shell)?;
+                    self.substitution()?;
+                }
                 b'(' => match self.since(start) {
                     [name @ .., b'+', b'='] | [name @ .., b'='] if is_name(name) => {
+                        of_bash(self.shell)?;
                         self.array()?;
                         return Ok(true);
                     }
@@ -137,12 +142,12 @@ impl Lexer<'_> {
         }
     }
 
-    /// Goes past the rest of `$'…'`. A shell that does not know it ends the text at `\'`.
+    /// Goes past the rest of `$'…'`. A shell other than bash may not know it, and end the text at `\'`.
     fn escaped_quoted(&mut self) -> Result<(), Unsure> {
         while let Some(byte) = self.peek()? {
             self.at += if byte == b'\\' { 2 } else { 1 };
             match (byte, self.text.get(self.at - 1)) {
-                (b'\\', Some(b'\'')) => return Err(Unsure),
+                (b'\\', Some(b'\'')) if self.shell == Shell::Sh => return Err(Unsure),
                 (b'\'', _) => return Ok(()),
                 _ => {}
             }

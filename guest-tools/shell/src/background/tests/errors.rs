@@ -116,7 +116,6 @@ pub(super) const HARD: &[&str] = &[
     "coproc { a & }",
     "a $[1 & 2] &",
     "x[1 & 2]=3 &",
-    "a $'it\\'s' &",
     "a $(time (b)) &",
     "((a)\n) &",
     "((a)\\\n) &",

@@ -53,7 +53,14 @@ fn says_what_to_do_instead() {
         ("cat a.txt", "hello\n", 0, Some(notes::FILE_DUMP)),
     ] {
         let process = FakeProcess::new("p1").prints(output).exits(code);
-        let report = run_command(&one(process), command);
+        let report = run_command(&one(process).runs_in(Shell::Sh), command);
         assert_eq!(report.note.as_deref(), note, "{command}: {output}");
     }
+}
+
+#[test]
+fn takes_no_error_of_bash_for_one_of_sh() {
+    let output = "sh: 1: set: Illegal option -o pipefail\n";
+    let process = FakeProcess::new("p1").prints(output).exits(2);
+    assert_eq!(run_command(&one(process), "sh x.sh").note, None);
 }

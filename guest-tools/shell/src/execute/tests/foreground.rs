@@ -164,10 +164,10 @@ fn says_how_the_command_ended_that_was_cancelled() {
     };
     let report = |process| {
         let mut report = run_command(&one(process), "make");
-        // All but how long it took.
+        // All but how long it took, and the shell.
         let error = report.error.take();
         report.error = error.map(|error| error.rsplit_once(" after ").unwrap().0.to_owned());
-        report.wall_duration_ms = 0;
+        (report.wall_duration_ms, report.shell) = (0, None);
         serde_json::to_string_pretty(&report).unwrap()
     };
     let ended = cancelled().is_ended_by("SIGTERM", Cause::Signalled);

@@ -13,6 +13,10 @@ use super::tally::Tally;
 use crate::host::health::Health;
 use toolhost_call::tool::Definition;
 use toolhost_plugin::Plugin;
+use toolhost_workspace::process::Shell;
+
+/// The place of the shell in a description.
+const PLACEHOLDER: &str = "{{shell}}";
 
 /// The tools as callers see them, and the route of each.
 #[derive(Debug, Default)]
@@ -67,8 +71,9 @@ impl Listed {
 }
 
 impl Table {
-    /// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`.
-    pub(in crate::host) fn new(entries: &[Entry]) -> Self {
+    /// Gives every tool a name of its own: where two plugins offer one name, both become `plugin__tool`. In the description of a tool
+    /// that may run commands, `{{shell}}` becomes the shell of the default workspace.
+    pub(in crate::host) fn new(entries: &[Entry], shell: Shell) -> Self {
         let all = || {
             entries.iter().flat_map(|entry| {
                 let plugin = entry.active();
@@ -98,10 +103,14 @@ impl Table {
             };
             routes.insert(name.clone(), Arc::new(route));
             names.entry(plugin.name()).or_default().push(name.clone());
-            tools.push(Definition {
+            let mut tool = Definition {
                 name,
                 ..tool.clone()
-            });
+            };
+            if plugin.grants().processes() {
+                tool.description = tool.description.replace(PLACEHOLDER, described(shell));
+            }
+            tools.push(tool);
         }
         let listed = entries.iter().map(|entry| Listed {
             info: PluginInfo {
@@ -138,5 +147,13 @@ impl Table {
     pub(in crate::host) fn has(&self, health: &Arc<Health>) -> bool {
         let mut plugins = self.plugins.iter();
         plugins.any(|plugin| Arc::ptr_eq(&plugin.health, health))
+    }
+}
+
+/// Returns the shell as descriptions name it.
+fn described(shell: Shell) -> &'static str {
+    match shell {
+        Shell::Bash => "bash",
+        Shell::Sh => "sh (POSIX)",
     }
 }
