@@ -14,6 +14,7 @@ mod readme;
 mod reload;
 mod retention;
 mod serve;
+mod shell;
 mod state;
 mod state_dir;
 mod terminal;

@@ -5,6 +5,7 @@
 mod cases;
 mod ordinary;
 mod same_as_sh;
+mod shell;
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! Ordinary commands, in the shares that agents show: each does what it does in a plain shell.
 //!
 //! `tests/same_as_sh/commands.txt` has the commands, between lines `%%`. A first line `#! differs: …` says why one does not do the same.
-//! Each runs twice, in equal directories that `place.sh` makes: by `execute`, and by `sh -c`. Exit code, output and files must agree. A
+//! Each runs twice, in equal directories that `place.sh` makes: by `execute`, and by `-c` of the same shell. Exit code, output and files must agree. A
 //! command that changes nothing leaves its directories to the next one.
 
 use std::collections::BTreeMap;
@@ -50,10 +50,9 @@ async fn different(setup: &Setup, every: usize) -> Vec<String> {
     let bare = root.join("bare");
     copy(&place, &bare);
     std::fs::remove_dir_all(bare.join(".git")).unwrap();
-    let environment = setup.execute("env").await["output"]
-        .as_str()
-        .unwrap()
-        .to_owned();
+    let reply = setup.execute("env").await;
+    let shell = reply["shell"].as_str().unwrap();
+    let environment = reply["output"].as_str().unwrap();
     let environment: Vec<_> = environment
         .lines()
         .filter_map(|line| line.split_once('='))
@@ -73,7 +72,8 @@ async fn different(setup: &Setup, every: usize) -> Vec<String> {
             let (found, expected) = loop {
                 tries += 1;
                 let from = if command.contains("git") { place } else { bare };
-                let (found, expected) = both(setup, command, from, number, environment).await;
+                let (found, expected) =
+                    both(setup, command, from, number, (shell, environment)).await;
                 if found == expected || tries == 3 {
                     break (found, expected);
                 }
@@ -100,7 +100,7 @@ async fn both(
     command: &str,
     from: &Path,
     number: usize,
-    environment: &[(&str, &str)],
+    (shell, environment): (&str, &[(&str, &str)]),
 ) -> (Outcome, Outcome) {
     // Commands see the name of their directory.
     let name = format!("{}{number}", from.file_name().unwrap().display());
@@ -113,8 +113,9 @@ async fn both(
     }
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     let variables: Vec<(String, String)> = environment.iter().map(owned).collect();
-    let (text, copy) = (command.to_owned(), theirs.clone());
-    let plain = tokio::task::spawn_blocking(move || plain(&text, &copy, &variables));
+    let (shell, text, copy) = (shell.to_owned(), command.to_owned(), theirs.clone());
+    let plain = move || plain(&shell, &text, &copy, &variables);
+    let plain = tokio::task::spawn_blocking(plain);
     let expected = plain.await.unwrap();
     let arguments = json!({ "command": command, "workdir": ours, "timeout": "5m" });
     let reply = setup.call("execute", arguments).await;
@@ -152,12 +153,12 @@ fn stamps(directory: &Path) -> BTreeMap<PathBuf, (u32, u64, SystemTime)> {
 }
 
 /// Runs a command in a plain shell, with the variables that commands get.
-fn plain(command: &str, directory: &Path, variables: &[(String, String)]) -> Outcome {
+fn plain(shell: &str, command: &str, directory: &Path, variables: &[(String, String)]) -> Outcome {
     let (mut reader, writer) = std::io::pipe().unwrap();
     let variables = variables
         .iter()
         .filter(|(name, _)| !OWN.contains(&name.as_str()));
-    let mut shell = Command::new("sh");
+    let mut shell = Command::new(shell);
     shell
         .args(["-c", command])
         .current_dir(directory)
@@ -237,7 +238,7 @@ fn report(command: &str, found: &Outcome, expected: &Outcome) -> String {
     let mut report = format!("{command}\n");
     if (found.code, &found.output) != (expected.code, &expected.output) {
         report += &format!(
-            "  execute: {:?} {:?}\n  sh:      {:?} {:?}\n",
+            "  execute: {:?} {:?}\n  shell:   {:?} {:?}\n",
             found.code, found.output, expected.code, expected.output
         );
     }

@@ -111,7 +111,7 @@ async fn raw_sockets_are_refused_with_a_network() {
 async fn paths_can_be_added_and_taken_away() {
     let site = Site::new(&["--sandbox-read=@DATA", "--sandbox-no-namespaces"]);
     site.works("cat @DATA/open @DATA/keys/key").await;
-    site.fails("echo x > @DATA/new", "cannot create").await;
+    site.fails("echo x > @DATA/new", "/new: ").await;
     let site = Site::new(&[
         "--sandbox-read=@DATA",
         "--sandbox-never=@DATA/keys",
@@ -130,7 +130,7 @@ async fn paths_can_be_added_and_taken_away() {
         "--sandbox-no-namespaces",
     ]);
     site.works("cat @DATA/open").await;
-    site.fails("echo x > @DATA/new", "cannot create").await;
+    site.fails("echo x > @DATA/new", "/new: ").await;
     // A list of flags does not open what is never granted.
     let site = Site::new(&[
         "--sandbox-read=@HOME",
@@ -149,7 +149,7 @@ async fn limits_hold() {
         "--sandbox-memory=1GiB",
         "--sandbox-cpu=100s",
     ]);
-    let limits = site.works("ulimit -f; ulimit -d; ulimit -t").await;
+    let limits = site.works("sh -c 'ulimit -f; ulimit -d; ulimit -t'").await;
     assert_eq!(limits, "2048\n1048576\n100");
     site.fails("ulimit -t 200", "").await;
     site.fails("head -c 2M /dev/zero > big", "").await;

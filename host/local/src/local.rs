@@ -14,7 +14,7 @@ use toolhost_workspace::operation::{
     Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal, SkipLines,
     Start, TakeSnapshot, Wait, WriteFiles,
 };
-use toolhost_workspace::process::{Error, Info, Started, Subscriber};
+use toolhost_workspace::process::{Error, Info, Shell, Started, Subscriber};
 use toolhost_workspace::{Context, Status, Workspace};
 
 use crate::OpenError;
@@ -148,6 +148,10 @@ impl Local {
 impl Workspace for Local {
     fn root(&self) -> &Path {
         &self.root
+    }
+
+    fn shell(&self) -> Shell {
+        self.processes.shell()
     }
 
     fn call<'a>(&'a self, context: &'a Context, operation: Operation) -> BoxFuture<'a, Answer> {

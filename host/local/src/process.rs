@@ -24,6 +24,7 @@ mod room;
 mod running;
 mod saved;
 mod search;
+mod shell;
 mod shortage;
 mod subscribers;
 mod terminal;
@@ -32,9 +33,9 @@ mod workdir;
 
 use toolhost_workspace::process::{
     AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, Info, Kind,
-    ListPlace, Listed, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Signal,
-    Snapshot, State, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions, Waited,
-    Wake,
+    ListPlace, Listed, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Shell,
+    Signal, Snapshot, State, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions,
+    Waited, Wake,
 };
 
 pub use capture::Capture;

@@ -11,6 +11,7 @@ use toolhost_local::process::{
     Config, Environment, Extras, ExtrasError, Limits, NO_SPAWNER, Spawner, shortage,
 };
 use toolhost_sandbox::Policy;
+use toolhost_workspace::process::Shell;
 
 /// How commands are run.
 // Every subcommand that takes these has a group `Options` of its own.
@@ -28,6 +29,14 @@ pub struct Options {
         value_parser = clap::value_parser!(u16).range(1..)
     )]
     max_live: u16,
+    /// The shell that runs commands: `bash`, `sh` (a POSIX shell), or `auto` (bash if there is one, and else sh)
+    #[arg(
+        long,
+        value_name = "SHELL",
+        env = "TOOLHOST_SHELL",
+        default_value = "auto"
+    )]
+    shell: ShellChoice,
     /// The number that is added to the niceness of commands
     #[arg(
         long,
@@ -65,6 +74,14 @@ pub struct Options {
     retention: retention::Options,
     #[command(flatten)]
     sandbox: sandbox::Options,
+}
+
+/// A shell, or `auto`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum ShellChoice {
+    Auto,
+    Bash,
+    Sh,
 }
 
 fn variable(pattern: &str) -> Result<String, ExtrasError> {
@@ -173,6 +190,11 @@ impl Options {
             limits,
             save_limits: self.retention.saved(),
             spawner: prepared.spawner,
+            shell: match self.shell {
+                ShellChoice::Auto => None,
+                ShellChoice::Bash => Some(Shell::Bash),
+                ShellChoice::Sh => Some(Shell::Sh),
+            },
             sandbox: self.sandbox()?,
             closed: config.closed.and(private),
             ..config

@@ -36,7 +36,6 @@ mod wire;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -270,15 +269,3 @@ pub(super) fn explain(error: &io::Error, spawn: &Spawn<'_>, kind: Kind) -> Strin
 
 /// The longest command that a shell in a plain process group takes, in bytes.
 const MOST_IN_GROUP: usize = 131_071;
-
-/// Finds the shell: `/bin/sh`, or else `sh` in this search path. The result is an absolute path.
-pub(super) fn find_shell(path: &std::ffi::OsStr) -> Option<PathBuf> {
-    let candidates = std::env::split_paths(path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join("sh"));
-    std::iter::once(PathBuf::from("/bin/sh"))
-        .chain(candidates)
-        .find(|shell| {
-            nix::unistd::access(shell, nix::unistd::AccessFlags::X_OK).is_ok() && shell.is_file()
-        })
-}

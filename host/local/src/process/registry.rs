@@ -19,7 +19,7 @@ mod upkeep;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
@@ -35,7 +35,7 @@ use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
     AllQuery, Containment, Environment, Error, Info, ListPlace, Listed, NO_SPAWNER, Owned,
-    SaveLimits, Signal, Spawner, State, Subscriber, Totals, contain, ending,
+    SaveLimits, Shell, Signal, Spawner, State, Subscriber, Totals, contain, ending, shell,
 };
 use adoption::{Rest, Shared};
 use chats::Chats;
@@ -50,8 +50,8 @@ use toolhost_store::HostState;
 pub struct Registry {
     /// The workspace of starts that name no other.
     workspace: Arc<Path>,
-    /// The path of the shell; unset until the first start.
-    shell: OnceLock<PathBuf>,
+    /// The shell of all commands; `None` if there is none.
+    shell: Option<shell::Found>,
     environment: Environment,
     limits: Limits,
     confinement: Arc<Confinement>,
@@ -93,7 +93,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// If the store cannot be read, or outputs cannot be saved.
+    /// If the store cannot be read, outputs cannot be saved, or there is no bash although the configuration asks for it.
     ///
     /// # Panics
     ///
@@ -108,7 +108,7 @@ impl Registry {
         let (keeper, recovered) = Keeper::open(state, config.save_limits, place, &shared).await?;
         let rests = recovered.iter().filter_map(|found| found.rest.as_ref());
         let temporary = rests.filter_map(|rest| rest.temporary.clone()).collect();
-        let (config, confinement) = confine(config, state.clone(), temporary).await?;
+        let (config, shell, confinement) = confine(config, state.clone(), temporary).await?;
         let mut chats = Chats::default();
         let mut adopted = Vec::new();
         for found in recovered {
@@ -117,7 +117,7 @@ impl Registry {
         let closed = CancellationToken::new();
         let registry = Arc::new(Self {
             workspace: config.workspace.into(),
-            shell: OnceLock::new(),
+            shell,
             environment: config.environment,
             limits: config.limits,
             confinement: Arc::new(confinement),
@@ -155,6 +155,11 @@ impl Registry {
     /// Returns the workspace of starts that name no other.
     pub(crate) fn workspace(&self) -> &Arc<Path> {
         &self.workspace
+    }
+
+    /// Returns the shell that runs commands.
+    pub fn shell(&self) -> Shell {
+        self.shell.as_ref().map_or(Shell::Sh, |found| found.shell)
     }
 
     /// Returns whether a sandbox filters the system calls of all commands.
@@ -316,9 +321,14 @@ async fn confine(
     config: Config,
     state: HostState,
     kept: Vec<PathBuf>,
-) -> Result<(Config, Confinement), OpenError> {
+) -> Result<(Config, Option<shell::Found>, Confinement), OpenError> {
     let opening = tokio::task::spawn_blocking(move || {
         let mut config = config;
+        let search = config.environment.get("PATH").unwrap_or_default();
+        let shell = shell::find(config.shell, search);
+        if shell.is_none() && config.shell == Some(Shell::Bash) {
+            return Err(OpenError::NoBash);
+        }
         if let Some(spawner) = &config.spawner
             && let Err(error) = spawner.wait_until_ready()
         {
@@ -339,7 +349,7 @@ async fn confine(
             config.spawner.as_ref(),
             kept,
         )?;
-        Ok((config, confinement))
+        Ok((config, shell, confinement))
     });
     let opened = opening.await;
     opened.unwrap_or_else(|error| Err(OpenError::Failed(error.to_string())))

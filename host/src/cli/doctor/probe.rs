@@ -22,25 +22,26 @@ pub(super) async fn checks(config: Config, state: HostState) -> Vec<Check> {
         }
     };
     let mut checks = vec![containment(&registry.containment())];
+    let starts = format!("a command starts in {}", registry.shell());
     checks.push(match end(&registry).await {
         Ok(true) => Check::ok(
             "commands",
-            "a command starts, and ends with everything that it started",
+            format!("{starts}, and ends with everything that it started"),
         ),
         Ok(false) if registry.containment().kind == Kind::ProcessGroup => Check::warning(
             "commands",
-            "a command starts, and what leaves its process group outlives it",
+            format!("{starts}, and what leaves its process group outlives it"),
             "run commands below a supervisor: see containment",
         ),
         Ok(false) => Check::failed(
             "commands",
-            "a command starts, and something that it started could not be ended",
+            format!("{starts}, and something that it started could not be ended"),
             "please report this, with the version of the kernel",
         ),
         Err(error) => Check::failed(
             "commands",
             format!("no command starts: {}", errors::full_text(&error.into())),
-            "commands run under /bin/sh, or else sh in PATH",
+            "commands need a shell: bash or sh, in /bin, /usr/bin or PATH; see --shell",
         ),
     });
     registry.shutdown().await;

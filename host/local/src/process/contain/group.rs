@@ -47,6 +47,10 @@ impl Group {
             reason = "without a spawner, commands are started here; else program/shell.rs executes the shell"
         )]
         let mut command = std::process::Command::new(spawn.shell);
+        if spawn.shell.ends_with("bash") {
+            // See `program/shell.rs`.
+            command.arg("--norc");
+        }
         command
             .arg("-c")
             .arg(spawn.command)

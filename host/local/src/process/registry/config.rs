@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::process::confinement::Common;
-use crate::process::{Environment, SaveLimits, Spawner};
+use crate::process::{Environment, SaveLimits, Shell, Spawner};
 use toolhost_sandbox::{Policy, PrepareError, Sandbox};
 use toolhost_state::{closed::Closed, home};
 use toolhost_store::StoreError;
@@ -23,6 +23,9 @@ pub struct Config {
     pub save_limits: SaveLimits,
     /// The program that forks a supervisor for every command; `None`: plain process groups.
     pub spawner: Option<Spawner>,
+    /// The shell that runs commands; `None`: bash if there is one, and else `sh`. The usual directories are searched, and then the PATH of
+    /// commands.
+    pub shell: Option<Shell>,
     /// What commands may do. Only a spawner can confine them.
     pub sandbox: Policy,
     /// The paths that neither commands nor the tools for files may reach, besides those of the policy. The default is the credentials of
@@ -44,6 +47,12 @@ pub enum OpenError {
     /// The saved outputs cannot be used.
     #[error("the saved outputs cannot be used")]
     Saved(#[source] std::io::Error),
+    /// The configuration asks for bash, and there is none.
+    #[error(
+        "commands cannot run in bash: neither /bin, /usr/bin nor the PATH of commands has a bash that can be executed; install it, or \
+         choose --shell auto or sh"
+    )]
+    NoBash,
     /// The commands of the workspace cannot be confined.
     #[error(transparent)]
     Sandbox(#[from] PrepareError),
@@ -123,6 +132,7 @@ impl Config {
             limits: Limits::default(),
             save_limits: SaveLimits::default(),
             spawner: None,
+            shell: None,
             sandbox: Policy::default(),
             closed: credentials(),
             keep: None,

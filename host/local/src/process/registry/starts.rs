@@ -257,7 +257,11 @@ impl Registry {
         record: &Record,
         kept: Option<&Preparation>,
     ) -> Result<(Spawned, Arc<Sandbox>), Error> {
-        let shell = self.shell()?;
+        let shell = self.shell.as_ref().ok_or_else(|| {
+            Error::Failed(
+                "there is no shell: no directory in PATH has an sh that can be executed".into(),
+            )
+        })?;
         let workdir = record.workdir.as_path();
         let mut is_first = true;
         loop {
@@ -274,7 +278,7 @@ impl Registry {
                 self.note_temporary(&record.id, directory).await;
             }
             let spawn = Spawn {
-                shell,
+                shell: &shell.path,
                 command: &command.command,
                 workdir,
                 env: &env,
@@ -303,20 +307,6 @@ impl Registry {
                 }
             }
         }
-    }
-
-    /// Returns the path of the shell.
-    fn shell(&self) -> Result<&Path, Error> {
-        if let Some(shell) = self.shell.get() {
-            return Ok(shell);
-        }
-        let path = self.environment.get("PATH").unwrap_or_default();
-        let found = contain::find_shell(path).ok_or_else(|| {
-            Error::Failed(
-                "there is no shell: neither /bin/sh nor an sh in PATH can be executed".into(),
-            )
-        })?;
-        Ok(self.shell.get_or_init(|| found))
     }
 
     /// Moves a process along to its end in a task, or until it is left to the next host.

@@ -1,7 +1,7 @@
 //! Spawning the shell of a command, with `fork` and `execve`, below its supervisor.
 
 use std::convert::Infallible;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -126,16 +126,15 @@ impl Prepared {
         let request = Request::decode(&bytes)?;
         let ruleset = ruleset.map(above_the_childs).transpose()?;
         let sandbox = Recipe::decode(&request.sandbox, ruleset)?;
+        let mut arguments = invocation(&request.shell);
         let command = request.command.as_bytes();
-        let (script, arguments) =
-            if command.len() > MOST_IN_ARGUMENT || looks_for_processes(command) {
-                let script = sys::in_memory(&[CLOSE_SCRIPT, command].concat())?;
-                let path = CString::new(format!("/dev/fd/{SCRIPT}"))?;
-                (Some(script), vec![c"sh".into(), path])
-            } else {
-                let command = request.command.clone();
-                (None, vec![c"sh".into(), c"-c".into(), command])
-            };
+        let script = if command.len() > MOST_IN_ARGUMENT || looks_for_processes(command) {
+            arguments.push(CString::new(format!("/dev/fd/{SCRIPT}"))?);
+            Some(sys::in_memory(&[CLOSE_SCRIPT, command].concat())?)
+        } else {
+            arguments.extend([c"-c".into(), request.command.clone()]);
+            None
+        };
         Ok(Self {
             request,
             sandbox,
@@ -145,8 +144,17 @@ impl Prepared {
     }
 }
 
+/// Returns the name by which a shell is called, and its first options. Under the name `sh`, bash is in its POSIX mode. With SSH_CLIENT
+/// among the variables, bash takes itself for the shell of a login and reads the home's `.bashrc`, unless told otherwise.
+fn invocation(shell: &CStr) -> Vec<CString> {
+    match shell.to_bytes().rsplit(|byte| *byte == b'/').next() {
+        Some(b"bash") => vec![c"bash".into(), c"--norc".into()],
+        _ => vec![c"sh".into()],
+    }
+}
+
 /// Returns whether a command may look for processes by their arguments. All other commands are arguments of their shell, as with any
-/// `sh -c`: only then does the shell name itself `sh` in its errors, and becomes its last command.
+/// `sh -c`: only then does the shell name itself so in its errors, and becomes its last command.
 fn looks_for_processes(command: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     command
