@@ -45,7 +45,11 @@ async fn replies() {
         json!({ "command": "exec sleep 1000", "timeout": "200ms" }),
     )
     .await;
-    snapshot("trailing_ampersand", json!({ "command": "npm run dev &" })).await;
+    snapshot(
+        "trailing_ampersand",
+        json!({ "command": "exec sleep 1000 &" }),
+    )
+    .await;
     snapshot(
         "missing_workdir",
         json!({ "command": "true", "workdir": "/no/such/place" }),

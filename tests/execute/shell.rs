@@ -1,6 +1,6 @@
 //! The shell of commands: bash does what agents write for it, and `sh` says that it does not know it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_core::Host;
 use toolhost_local::process::Config;
 use toolhost_needs::needs;
@@ -126,4 +126,39 @@ async fn a_trailing_ampersand_is_that_of_the_shell() {
         assert_eq!(signalled["success"], true, "{signalled}");
         setup.host.shutdown().await;
     }
+}
+
+/// Asks until the command ends within the time for which it is looked at: on a busy machine, that may be over first.
+#[tokio::test]
+async fn a_background_command_that_ends_at_once_is_told() {
+    let setup = Setup::new().await;
+    loop {
+        let reply = setup.execute("nosuchprogram --serve &").await;
+        if reply["status"] == "running" {
+            assert!(reply["background_process_id"].is_string(), "{reply}");
+            continue;
+        }
+        assert_eq!(
+            (
+                &reply["success"],
+                &reply["exit_code"],
+                &reply["backgrounded"]
+            ),
+            (&json!(false), &json!(127), &json!(true))
+        );
+        assert!(
+            reply["output"].as_str().unwrap().contains("not found"),
+            "{reply}"
+        );
+        assert!(
+            reply["note"]
+                .as_str()
+                .unwrap()
+                .contains("has ended already"),
+            "{reply}"
+        );
+        assert_eq!(reply["background_process_id"], Value::Null);
+        break;
+    }
+    setup.host.shutdown().await;
 }

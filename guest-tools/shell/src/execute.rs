@@ -7,16 +7,21 @@ use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolhost_sdk::processes::{Error, Host, Processes, Shell, StartOptions, State};
+use toolhost_sdk::processes::{
+    Error, Host, Process, Processes, Shell, StartOptions, State, WaitOptions,
+};
 use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths};
 
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
-use crate::{background, clip, invalid, start_error};
+use crate::{background, clip, invalid, start_error, wait};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How long a command with a trailing `&` is looked at, so that the reply tells of one that ends at once.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How much of the command is in the reply, in bytes.
 const MAX_COMMAND: usize = 2048;
@@ -140,13 +145,16 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     }
     let report = match started {
         Err(error) => not_started(&error, in_background),
-        Ok(process) if in_background => {
+        Ok(process) if in_background && !(is_promoted && ends_at_once(process.as_ref())) => {
             if is_promoted {
                 notes.add(Rank::Surprise, notes::promoted(&process.id()));
             }
             started_in_background(&process.id(), notes)
         }
         Ok(process) => {
+            if is_promoted {
+                notes.add(Rank::Surprise, notes::ENDED_AT_ONCE);
+            }
             let report = foreground::report(
                 (processes, process.as_ref()),
                 (&command, shell),
@@ -169,6 +177,12 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         backgrounded: Some(in_background),
         ..report
     })
+}
+
+/// Returns whether nothing of a background process is left a moment after its start.
+fn ends_at_once(process: &dyn Process) -> bool {
+    let waited = wait::wait(process, &WaitOptions::at_most(LOOK), Instant::now());
+    waited.is_ok_and(|waited| matches!(waited.state, State::Exited(_) | State::Lost(_)))
 }
 
 fn timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {

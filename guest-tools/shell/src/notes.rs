@@ -68,6 +68,9 @@ pub(crate) fn promoted(id: &str) -> String {
     )
 }
 
+/// A trailing `&` was cut off, and the command has ended already.
+pub(crate) const ENDED_AT_ONCE: &str = "The trailing \"&\" was removed. The command has ended already: nothing runs in the background.";
+
 /// The timeout of a foreground command is over.
 pub(crate) fn timed_out(id: &str) -> String {
     if ends_with_call() {

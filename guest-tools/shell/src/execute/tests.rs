@@ -4,6 +4,7 @@ mod advice;
 mod foreground;
 
 use insta::assert_snapshot;
+use toolhost_sdk::processes::Wake;
 use toolhost_sdk::testing::{self, FakeProcess, FakeProcesses};
 
 use super::*;
@@ -179,9 +180,58 @@ fn promotes_a_trailing_ampersand() {
 }
 
 #[test]
+fn says_what_came_of_a_trailing_ampersand_that_ended_at_once() {
+    let process = FakeProcess::new("p1")
+        .prints("bash: line 1: nosuchprogram: command not found\n")
+        .exits(127);
+    let processes = one(process);
+    assert_snapshot!(reply(&processes, r#"{"command": "nosuchprogram &"}"#), @r#"
+    {
+      "success": false,
+      "output": "bash: line 1: nosuchprogram: command not found\n",
+      "exit_code": 127,
+      "wall_duration_ms": 0,
+      "note": "The trailing \"&\" was removed. The command has ended already: nothing runs in the background.",
+      "command": "nosuchprogram",
+      "running": false,
+      "backgrounded": true,
+      "status": "exited",
+      "cause": "itself",
+      "cursor": 47
+    }
+    "#);
+    assert!(processes.started()[0].background);
+    assert!(
+        processes
+            .waits()
+            .iter()
+            .all(|(_, wait)| wait.timeout <= LOOK)
+    );
+}
+
+#[test]
+fn runs_a_trailing_ampersand_of_which_a_part_lives_in_the_background() {
+    for process in [
+        FakeProcess::new("p1").wakes(Wake::TimedOut),
+        FakeProcess::new("p1").lingers(0, &[(7, "server")]),
+        FakeProcess::new("p1").fails_to_wait(Error::UnknownOutcome("gone".into())),
+    ] {
+        let report = run_command(&one(process), "server &");
+        assert_eq!(report.background_process_id.as_deref(), Some("p1"));
+        assert!(
+            report.success
+                && report
+                    .note
+                    .unwrap()
+                    .contains("was started in the background")
+        );
+    }
+}
+
+#[test]
 fn follows_the_shell_of_the_workspace() {
     for (shell, name, started) in [(Shell::Bash, "bash", "a &>f"), (Shell::Sh, "sh", "a &>f &")] {
-        let processes = one(FakeProcess::new("p1")).runs_in(shell);
+        let processes = one(FakeProcess::new("p1").wakes(Wake::TimedOut)).runs_in(shell);
         let report = run_command(&processes, "a &>f &");
         assert_eq!(report.shell, Some(name));
         assert_eq!(processes.started()[0].command, started);
