@@ -1,7 +1,9 @@
 //! The environment variables by which clients find the proxy.
 
-/// The hosts that clients reach without the proxy, so that commands reach servers that they start themselves.
-const DIRECT: &str = "localhost,127.0.0.1,::1";
+/// The addresses of servers that commands start themselves, which clients reach without the proxy. The name of this machine leads to them
+/// as well. curl and Python's requests know blocks of addresses; the others need each address.
+const DIRECT: &str =
+    "localhost,127.0.0.1,127.0.1.1,127.0.0.0/8,0.0.0.0,::1,::,::ffff:127.0.0.1,::ffff:7f00:1";
 
 /// Returns the variables for a proxy that listens on this port of 127.0.0.1.
 ///
@@ -23,7 +25,9 @@ pub fn variables(port: u16) -> Vec<(&'static str, String)> {
     ];
     let direct = ["NO_PROXY", "no_proxy"];
     let mut variables: Vec<_> = proxied.iter().map(|name| (*name, proxy.clone())).collect();
-    variables.extend(direct.iter().map(|name| (*name, DIRECT.to_owned())));
+    let own = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let hosts = format!("{DIRECT},{}", own.unwrap_or_default().trim());
+    variables.extend(direct.iter().map(|name| (*name, hosts.clone())));
     // Node.js 22.21, 24 and newer reads the other variables only if this one is set.
     variables.push(("NODE_USE_ENV_PROXY", "1".to_owned()));
     variables
