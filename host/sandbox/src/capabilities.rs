@@ -10,7 +10,8 @@ use rustix::thread::{
 /// The capabilities that root keeps: those to manage files and to become another user.
 ///
 /// Dropped are, among others: `SYS_ADMIN` and `SYS_RAWIO`, which give access to the memory of the kernel; `DAC_READ_SEARCH`, which opens
-/// files by handle; `SYS_PTRACE`, `BPF`, `MKNOD` and `NET_RAW`; and `SYS_RESOURCE`, which raises limits.
+/// files by handle; `SYS_PTRACE`, `BPF`, `MKNOD` and `NET_RAW`; `SYS_RESOURCE`, which raises limits; and `SETFCAP`, which would leave
+/// capabilities on files for other users.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -19,7 +20,6 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::SETGID)
     .union(CapabilitySet::SETUID)
     .union(CapabilitySet::SETPCAP)
-    .union(CapabilitySet::SETFCAP)
     .union(CapabilitySet::NET_BIND_SERVICE)
     .union(CapabilitySet::SYS_CHROOT)
     .union(CapabilitySet::AUDIT_WRITE);

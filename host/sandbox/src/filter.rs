@@ -94,6 +94,9 @@ const PERSONALITIES: [u32; 9] = [
     0xffff_ffff,
 ];
 
+/// The bits of a mode for the rights of the owner and the group: `S_ISUID` and `S_ISGID`.
+const SPECIAL: [i32; 2] = [0o4000, 0o2000];
+
 /// Returns the BPF program of the filter.
 pub(crate) fn program(options: Options) -> Result<BpfProgram, BackendError> {
     let rules = rules(options)?;
@@ -123,6 +126,8 @@ fn verdicts(options: Options, rules: &Rules) -> BTreeMap<i64, Verdict> {
     // A filter cannot see the flags of `clone3`, which are in memory. After ENOSYS, C libraries use `clone`.
     if !options.nested {
         verdicts.insert(libc::SYS_clone3, Verdict::Fail(libc::ENOSYS));
+        // Nor the mode of `openat2`. Programs use `openat` then.
+        verdicts.insert(libc::SYS_openat2, Verdict::Fail(libc::ENOSYS));
     }
     verdicts
 }
@@ -145,8 +150,25 @@ fn rules(options: Options) -> Result<Rules, BackendError> {
     let others = [is(0, Ne, 0), condition(2, Qword, Ne, 0)];
     rules.insert(libc::SYS_prlimit64, any([others])?);
     rules.insert(libc::SYS_socket, sockets(options.offline)?);
+    for (call, mode, flags) in calls::MODES {
+        rules.insert(*call, special_modes(*mode, *flags)?);
+    }
     rules.insert(libc::SYS_socketpair, any([[is(0, Ne, libc::AF_UNIX)]])?);
     Ok(rules)
+}
+
+/// Returns the rules against a mode that gives whoever runs the file the rights of its owner or group.
+fn special_modes(mode: u8, flags: Option<u8>) -> Result<Vec<SeccompRule>, BackendError> {
+    let rules = SPECIAL.into_iter().flat_map(|bit| match flags {
+        None => vec![vec![has(mode, bit)]],
+        Some(flags) => {
+            let creates = calls::CREATES.into_iter();
+            creates
+                .map(|flag| vec![has(mode, bit), has(flags, flag)])
+                .collect()
+        }
+    });
+    any(rules)
 }
 
 fn sockets(offline: bool) -> Result<Vec<SeccompRule>, BackendError> {

@@ -35,6 +35,26 @@ pub(super) const NAMESPACES: &[i64] = &[
     SYS_fsopen, SYS_fsconfig, SYS_fsmount, SYS_fspick,
 ];
 
+/// `fchmodat2`, which libc lacks.
+const SYS_FCHMODAT2: i64 = 452;
+
+/// Calls that give a file a mode: the argument with the mode, and that with the flags of a call which does not always make a file.
+#[rustfmt::skip]
+pub(super) const MODES: &[(i64, u8, Option<u8>)] = &[
+    (SYS_fchmod, 1, None),
+    (SYS_fchmodat, 2, None),
+    (SYS_FCHMODAT2, 2, None),
+    (SYS_mknodat, 2, None),
+    (SYS_openat, 3, Some(2)),
+    #[cfg(target_arch = "x86_64")] (SYS_chmod, 1, None),
+    #[cfg(target_arch = "x86_64")] (SYS_creat, 1, None),
+    #[cfg(target_arch = "x86_64")] (SYS_mknod, 1, None),
+    #[cfg(target_arch = "x86_64")] (SYS_open, 2, Some(1)),
+];
+
+/// The flags with which a call makes a file: one with a name, or one without.
+pub(super) const CREATES: [i32; 2] = [O_CREAT, O_TMPFILE & !O_DIRECTORY];
+
 /// Calls that inspect or change other processes.
 #[rustfmt::skip]
 pub(super) const TRACING: &[i64] = &[
