@@ -9,12 +9,16 @@ mod closed;
 mod escapes;
 /// Attacks on the host that commands have carried out without a sandbox.
 mod exploits;
+/// The home of a workspace, and the caches that are lent to it.
+mod homes;
 /// What each mode allows.
 mod modes;
 /// What namespaces add to the other layers.
 mod namespaces;
 /// Chats in which nothing has run for a while.
 mod resting;
+/// The root of what a command sees.
+mod roots;
 /// Commands as clients of the server that runs them.
 mod server;
 /// Machines without room.

@@ -23,12 +23,13 @@ const TABLE: &[(&str, [bool; 3])] = &[
         [true, true, true],
     ),
     ("cat ~/.gitconfig", [true, true, true]),
-    ("cat ~/.cargo/registry/cached", [true, true, true]),
-    ("echo x > ~/.cargo/registry/new", [true, false, true]),
-    ("echo x > ~/.cargo/new", [false, false, true]),
-    ("echo x > ~/new", [false, false, true]),
-    ("ls ~", [false, false, true]),
-    ("cat ~/.ssh/id", [false, false, true]),
+    ("echo x > ~/new", [true, false, true]),
+    ("ls ~", [true, true, true]),
+    ("cat @HOME/.cargo/registry/cached", [true, true, true]),
+    ("echo x > @HOME/.cargo/registry/new", [false, false, true]),
+    ("echo x > @HOME/new", [false, false, true]),
+    ("ls @HOME", [false, false, true]),
+    ("cat @HOME/.ssh/id", [false, false, true]),
     ("cat @OUTSIDE/secret", [false, false, true]),
     ("echo x > @OUTSIDE/new", [false, false, true]),
     ("cat @DATA/open", [false, false, true]),
@@ -137,8 +138,8 @@ async fn paths_can_be_added_and_taken_away() {
         "--sandbox-write=@STATE",
         "--sandbox-no-namespaces",
     ]);
-    site.works("cat ~/.gitconfig").await;
-    site.fails("cat ~/.ssh/id", "denied").await;
+    site.works("cat @HOME/.gitconfig").await;
+    site.fails("cat @HOME/.ssh/id", "denied").await;
     site.fails("cat @STATE/cache.key", "denied").await;
 }
 

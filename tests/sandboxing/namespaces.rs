@@ -169,7 +169,6 @@ async fn files_outside_keep_their_modes_and_times() {
     let changes = [
         "chmod 600 @OUTSIDE/secret",
         "touch -d 2001-01-01 @OUTSIDE/secret",
-        "chmod 777 ~",
         "chown $(id -u) @OUTSIDE/secret",
     ];
     let plain = Site::new(PLAIN);
@@ -209,7 +208,7 @@ async fn no_network_has_a_loopback_of_its_own() {
 }
 
 /// A proxy is the only way out. What it allows and how it refuses is tested beside it, in `host/egress`.
-#[needs(namespaces, program = "curl")]
+#[needs(namespaces, program = "curl", program = "python3")]
 #[tokio::test]
 async fn a_list_of_hosts_is_all_that_is_reached() {
     let (listed, other) = (Site::new(OFF).serving, Site::new(OFF).serving);
@@ -255,6 +254,24 @@ async fn a_list_of_hosts_is_all_that_is_reached() {
             .await;
     }
     site.is_refused("getent hosts example.com").await;
+    // A server of the chat is reached at each of its addresses.
+    site.start_in("a", "exec python3 -m http.server 8125 --bind ::")
+        .await;
+    site.works("until curl -sf http://127.0.0.1:8125/file; do :; done")
+        .await;
+    for host in [
+        "localhost",
+        "0.0.0.0",
+        "127.0.0.2",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "$(hostname)",
+    ] {
+        site.works(&format!(
+            "curl -sS --max-time 60 --fail http://{host}:8125/file"
+        ))
+        .await;
+    }
     // It is the proxy of its chat alone.
     let port = site.works("echo ${HTTP_PROXY##*:}").await;
     let elsewhere = std::net::TcpStream::connect(format!("127.0.0.1:{port}"));

@@ -106,7 +106,11 @@ async fn a_read_only_workspace_is_apart_as_well() {
     }
     let own = site.run_in("a", "cat secret").await;
     assert_eq!(own.output, SECRET);
-    for way in ["cat @DATA/spaces/b/secret", "touch made", "ls @DATA/spaces"] {
+    for way in [
+        "cat @DATA/spaces/b/secret",
+        "touch made",
+        "ls @DATA/spaces | grep -w b",
+    ] {
         let reply = site.run_in("a", way).await;
         assert_ne!(reply.code, Some(0), "{way}: {}", reply.output);
     }

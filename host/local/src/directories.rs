@@ -257,10 +257,14 @@ impl Provider for Directories {
         _spec: &'a Spec,
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
         Box::pin(async move {
-            let gone = self
-                .root
-                .take_away(&self.directory(name))
-                .map_err(|error| failed(&error))?;
+            let path = self.directory(name);
+            let gone = self.root.take_away(&path).map_err(|error| failed(&error))?;
+            let beside = Arc::clone(&self.beside);
+            let home = move || {
+                beside.processes().remove_home(&path);
+                Ok(())
+            };
+            blocking(home).await?;
             if let Some(gone) = gone
                 && let Err(error) = blocking(move || root::discard(&gone)).await
             {

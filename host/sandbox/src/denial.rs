@@ -3,26 +3,31 @@
 //! The kernel reports a denial only to the program, as an error number. So this module looks for the texts of such errors in the output,
 //! and looks each path in the same line up in the rules. A result can be wrong, because a program may print such a text for another reason.
 
+mod repository;
+
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-use crate::landlock_rules::{LandlockRules, Rights};
+use crate::grants::{Grant, Rights};
 use crate::network::Network;
-use crate::places::Places;
-use crate::policy::{Mode, Policy};
+use crate::plan::Plan;
+use crate::policy::Mode;
+use crate::view::View;
 use toolhost_state::closed::Closed;
 
 /// The most denials that are explained for one output.
 const MOST: usize = 3;
 
-/// The texts of `EACCES`, `EPERM` and `EROFS`.
-const REFUSED: [&str; 6] = [
+/// The texts of `EACCES`, `EPERM`, `EROFS` and, for protected paths, `EBUSY`.
+const REFUSED: [&str; 8] = [
     "Permission denied",
     "Operation not permitted",
     "Read-only file system",
+    "Device or resource busy",
     "EACCES",
     "EPERM",
     "EROFS",
+    "EBUSY",
 ];
 
 /// What programs say they failed to do, if that was to write.
@@ -41,8 +46,15 @@ const WRITES: [&str; 12] = [
     "ailed to create",
 ];
 
-/// The texts of `ENOENT`. In namespaces, a path that commands may never reach is empty, so its files do not exist.
-const ABSENT: [&str; 2] = ["No such file or directory", "ENOENT"];
+/// How an error of bash about a redirection begins.
+const OF_BASH: &str = "bash: line ";
+
+/// The texts of `ENOENT`. In namespaces, what commands were not given does not exist. The second text is that of dash.
+const ABSENT: [&str; 3] = [
+    "No such file or directory",
+    "Directory nonexistent",
+    "ENOENT",
+];
 
 /// The texts of programs that cannot reach a host.
 const UNREACHED: [&str; 8] = [
@@ -56,15 +68,16 @@ const UNREACHED: [&str; 8] = [
     "EAI_AGAIN",
 ];
 
-/// Paths that commands may write in the namespaces of their chat.
-const VIEWED: [&str; 4] = ["/tmp", "/var/tmp", "/dev/shm", "/dev/pts"];
-
 /// The rules of a sandbox, as far as explanations need them.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
-    grants: Vec<(PathBuf, Rights)>,
+    granted: Vec<Grant>,
     /// `None`: there is no sandbox.
     never: Option<Closed>,
+    /// Whether what is not granted is not there.
+    has_view: bool,
+    /// The closed paths that are empty in the view.
+    hidden: Vec<PathBuf>,
     /// The protected paths, absolute.
     protected: Vec<PathBuf>,
     /// The protected paths as in the policy: relative to the workspace.
@@ -75,24 +88,27 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    pub(crate) fn new(
-        policy: &Policy,
-        places: &Places,
-        landlock: LandlockRules,
-        has_view: bool,
-    ) -> Self {
+    /// Makes the rules of a plan from those of Landlock, or from the view in which commands run.
+    pub(crate) fn new(plan: Plan<'_>, landlock: Vec<Grant>, view: Option<&View>) -> Self {
+        let Plan {
+            policy,
+            places,
+            grants,
+        } = plan;
         let roots = &places.workspace;
-        let protect = policy.protect.iter().filter(|_| has_view);
+        let protect = policy.protect.iter().filter(|_| view.is_some());
         let protected = protect
             .clone()
             .flat_map(|path| roots.iter().map(move |root| root.join(path)));
-        let granted = landlock.rules.into_iter();
-        let granted = granted.map(|grant| (grant.path, grant.rights));
-        let own = VIEWED.into_iter().filter(|_| has_view);
-        let own = own.map(|path| (path.into(), Rights::Write));
+        let granted: Vec<_> = match view {
+            Some(view) => view.shown().collect(),
+            None => landlock,
+        };
         Self {
-            grants: own.chain(granted).collect(),
-            never: Some(landlock.never),
+            granted,
+            never: Some(grants.never),
+            has_view: view.is_some(),
+            hidden: view.map_or_else(Vec::new, View::hidden),
             protected: protected.collect(),
             protect: protect.cloned().collect(),
             workspace: roots.clone(),
@@ -104,19 +120,25 @@ impl Rules {
     /// Returns a sentence for each of the first denials that an output suggests.
     pub(crate) fn denials(&self, output: &[u8]) -> Vec<String> {
         let text = String::from_utf8_lossy(output);
-        let Some(never) = &self.never else {
+        if self.never.is_none() {
             // There is no sandbox.
             return Vec::new();
-        };
+        }
         let mut all = BTreeSet::new();
         for line in text.lines() {
             let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            let access = match line.starts_with(OF_BASH) {
+                _ if has(&WRITES) => Access::Write,
+                true => Access::Any,
+                false => Access::Read,
+            };
             if has(&REFUSED) {
-                let is_write = has(&WRITES);
-                all.extend(paths(line).filter_map(|path| self.of_path(&path, is_write, never)));
+                all.extend(paths(line).filter_map(|path| self.of_path(&path, access)));
                 all.extend(self.of_relative_path(line));
+            } else if line.contains(repository::TEXT) {
+                all.extend(self.of_repository());
             } else if has(&ABSENT) {
-                all.extend(paths(line).filter_map(|path| hidden(&path, never)));
+                all.extend(paths(line).filter_map(|path| self.of_absent(&path, access)));
             } else if has(&UNREACHED) {
                 all.extend(self.of_network());
             }
@@ -127,40 +149,58 @@ impl Rules {
         all.into_iter().take(MOST).collect()
     }
 
-    fn of_path(&self, path: &Path, is_write: bool, never: &Closed) -> Option<String> {
+    fn of_path(&self, path: &Path, access: Access) -> Option<String> {
         let below = |root: &PathBuf| path.starts_with(root);
         let shown = path.display();
         if self.protected.iter().any(below) {
             return Some(protected(path));
         }
-        if let Some(denial) = hidden(path, never) {
-            return Some(denial);
+        if self.is_closed(path) {
+            return Some(closed(path));
         }
         if is_of_process(path) {
             return Some(format!(
                 "{shown} belongs to a process that is not of this command"
             ));
         }
-        let covering = self.grants.iter().filter(|(root, _)| below(root));
-        // The grant of the deepest directory decides.
-        let nearest = covering.max_by_key(|(root, _)| root.components().count());
-        match nearest.map(|(_, rights)| rights) {
+        match self.rights(path) {
             Some(Rights::Write | Rights::Device) => None,
             Some(Rights::Read) if self.is_read_only && self.workspace.iter().any(below) => {
                 Some(format!(
                     "commands may read {shown}, and write only into $TMPDIR (mode = \"read-only\")"
                 ))
             }
-            Some(Rights::Read) => Some(format!(
+            Some(Rights::Read | Rights::Lent) => Some(format!(
                 "commands may read {shown}, but not write it (write)"
             )),
-            Some(Rights::List) | None if is_write => Some(format!(
-                "{shown} is outside of what commands may write (write)"
-            )),
-            Some(Rights::List) | None => Some(format!(
-                "{shown} is outside of what commands may read (read)"
-            )),
+            Some(Rights::List) | None => Some(outside(path, access)),
         }
+    }
+
+    /// Explains why a path does not exist.
+    fn of_absent(&self, path: &Path, access: Access) -> Option<String> {
+        let never = self.never.as_ref();
+        if never.is_some_and(|never| never.covers(path)) {
+            return Some(closed(path));
+        }
+        let is_outside = self.has_view && self.rights(path).is_none();
+        is_outside.then(|| outside(path, access))
+    }
+
+    /// Returns whether a path is closed to commands. In a view, a closed path of the user's home is one of the home of the workspace.
+    fn is_closed(&self, path: &Path) -> bool {
+        let is_hidden = || self.hidden.iter().any(|hidden| path.starts_with(hidden));
+        let is_shown = || self.has_view && self.rights(path).is_some() && !is_hidden();
+        let never = self.never.as_ref();
+        never.is_some_and(|never| never.covers(path)) && !is_shown()
+    }
+
+    /// Returns what commands may do at a path: the grant of the deepest directory decides.
+    fn rights(&self, path: &Path) -> Option<Rights> {
+        let covering = self.granted.iter();
+        let covering = covering.filter(|grant| path.starts_with(&grant.path));
+        let nearest = covering.max_by_key(|grant| grant.path.components().count());
+        nearest.map(|grant| grant.rights)
     }
 
     /// Explains a line that contains one of the protected relative paths. Other relative paths cannot be explained, because their
@@ -174,6 +214,19 @@ impl Rules {
                 .any(|before| line.contains(&format!("{before}{text}")))
         })?;
         Some(protected(path))
+    }
+
+    /// Explains why git finds no repository.
+    fn of_repository(&self) -> Option<String> {
+        let mut workspace = self.workspace.iter();
+        let path = workspace.find_map(|workspace| repository::outside(workspace))?;
+        let is_given = matches!(self.rights(&path), Some(Rights::Write | Rights::Lent));
+        (!is_given).then(|| {
+            format!(
+                "git needs {}, which is outside of what commands may write (write)",
+                path.display()
+            )
+        })
     }
 
     fn of_network(&self) -> Option<String> {
@@ -205,9 +258,26 @@ fn protected(path: &Path) -> String {
     format!("{path} is protected: commands may only read it (protect)")
 }
 
-fn hidden(path: &Path, never: &Closed) -> Option<String> {
-    let is_hidden = never.covers(path);
-    is_hidden.then(|| format!("{} is closed to commands (never)", path.display()))
+/// What a command did to a path.
+#[derive(Clone, Copy)]
+enum Access {
+    Write,
+    Read,
+    /// bash says the same of a file that it cannot read, write or execute.
+    Any,
+}
+
+fn outside(path: &Path, access: Access) -> String {
+    let path = path.display();
+    match access {
+        Access::Write => format!("{path} is outside of what commands may write (write)"),
+        Access::Read => format!("{path} is outside of what commands may read (read)"),
+        Access::Any => format!("{path} is outside of what commands may reach (read, write)"),
+    }
+}
+
+fn closed(path: &Path) -> String {
+    format!("{} is closed to commands (never)", path.display())
 }
 
 /// Returns the absolute paths in a line of text, without `.` and `..`.
@@ -260,6 +330,8 @@ fn is_of_process(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::places::Places;
+    use crate::policy::Policy;
 
     fn rules(policy: &Policy) -> Rules {
         let places = Places {
@@ -268,7 +340,9 @@ mod tests {
             never: vec!["/root/.ssh".into()],
             ..Places::default()
         };
-        Rules::new(policy, &places, LandlockRules::new(policy, &places), true)
+        let plan = Plan::new(policy, &places);
+        let view = View::of(&plan, Path::new("/nowhere"));
+        Rules::new(plan, Vec::new(), Some(&view))
     }
 
     #[test]
@@ -329,7 +403,23 @@ mod tests {
                 "cat: /root/.ssh/id: No such file or directory",
                 Some("/root/.ssh/id is closed to commands (never)"),
             ),
-            ("cat: /srv/x: No such file or directory", None),
+            (
+                "cat: /srv/x: No such file or directory",
+                Some("/srv/x is outside of what commands may read (read)"),
+            ),
+            (
+                "sh: 1: cannot create /srv/x: Directory nonexistent",
+                Some("/srv/x is outside of what commands may write (write)"),
+            ),
+            (
+                "bash: line 1: /srv/x: No such file or directory",
+                Some("/srv/x is outside of what commands may reach (read, write)"),
+            ),
+            ("cat: /usr/x: No such file or directory", None),
+            (
+                "mv: cannot move \u{2018}.git/hooks\u{2019} to \u{2018}x\u{2019}: Device or resource busy",
+                Some(".git/hooks is protected: commands may only read it (protect)"),
+            ),
             ("curl: (6) Could not resolve host: a.example", None),
             ("Permission denied", None),
         ] {

@@ -3,8 +3,8 @@
 //! The host makes the ruleset in advance, as a descriptor that any number of commands can apply.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, Ruleset,
@@ -12,7 +12,7 @@ use landlock::{
 };
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 
-use crate::landlock_rules::{LandlockRule, Rights};
+use crate::grants::{Grant, Rights};
 use crate::prepare_error::PrepareError;
 use crate::reach::is_out_of_reach;
 
@@ -22,11 +22,11 @@ const NEWEST: ABI = ABI::V10;
 /// Returns the ruleset, or `None` if the kernel has no Landlock.
 ///
 /// A command gets the rights of `rules` and no others. If `offline`, it can neither connect nor listen with TCP; kernels with ABI 10
-/// refuse UDP as well. `new` has the roots of file systems that exist only in the namespaces of the command, each with its path.
+/// refuse UDP as well. `root` is the root of the commands, if it is not that of this process.
 pub(crate) fn ruleset(
-    rules: &[LandlockRule],
+    rules: &[Grant],
     offline: bool,
-    new: &[(PathBuf, OwnedFd)],
+    root: Option<BorrowedFd<'_>>,
 ) -> Result<Option<OwnedFd>, PrepareError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
@@ -35,7 +35,7 @@ pub(crate) fn ruleset(
     if offline {
         ruleset = ruleset.handle_access(AccessNet::from_all(NEWEST))?;
     }
-    let add = |ruleset, grant| add(ruleset, grant, new);
+    let add = |ruleset, grant| add(ruleset, grant, root);
     let ruleset = rules.iter().try_fold(ruleset.create()?, add)?;
     Ok(ruleset.into())
 }
@@ -43,10 +43,10 @@ pub(crate) fn ruleset(
 /// Adds a rule, unless the path was removed, contains a link now, or is closed to this user.
 fn add(
     ruleset: RulesetCreated,
-    grant: &LandlockRule,
-    new: &[(PathBuf, OwnedFd)],
+    grant: &Grant,
+    root: Option<BorrowedFd<'_>>,
 ) -> Result<RulesetCreated, PrepareError> {
-    match open(&grant.path, new) {
+    match open(&grant.path, root) {
         Ok(Some(path)) => Ok(ruleset.add_rule(PathBeneath::new(path, access(grant.rights)))?),
         Ok(None) => Ok(ruleset),
         Err(error) => Err(PrepareError::unread(&grant.path, error)),
@@ -57,14 +57,11 @@ fn add(
 /// command may have made one since.
 ///
 /// Any other error must not be skipped: a rule that is missing for want of descriptors would leave a sandbox in which nothing runs.
-fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> {
-    let within = new
-        .iter()
-        .find_map(|(root, at)| Some((path.strip_prefix(root).ok()?, at)));
-    let (at, path) = match within {
-        None => (CWD, path),
-        Some((below, at)) if below.as_os_str().is_empty() => (at.as_fd(), Path::new(".")),
-        Some((below, at)) => (at.as_fd(), below),
+fn open(path: &Path, root: Option<BorrowedFd<'_>>) -> io::Result<Option<OwnedFd>> {
+    let (at, path) = match (root, path.strip_prefix("/")) {
+        (Some(root), Ok(below)) if below.as_os_str().is_empty() => (root, Path::new(".")),
+        (Some(root), Ok(below)) => (root, below),
+        _ => (CWD, path),
     };
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     match openat2(at, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {
@@ -82,7 +79,7 @@ fn open(path: &Path, new: &[(PathBuf, OwnedFd)]) -> io::Result<Option<OwnedFd>> 
 ///
 /// The error of the kernel: `ENOSYS` before Linux 5.6, and that of a filter of system calls.
 pub fn may_use_openat2() -> io::Result<()> {
-    open(Path::new("/"), &[]).map(drop)
+    open(Path::new("/"), None).map(drop)
 }
 
 /// Returns the Landlock rights. On a file, the landlock crate drops the rights that only directories can have.
@@ -90,7 +87,7 @@ fn access(rights: Rights) -> BitFlags<AccessFs> {
     let read = make_bitflags!(AccessFs::{Execute | ReadFile | ReadDir});
     match rights {
         Rights::List => AccessFs::ReadDir.into(),
-        Rights::Read => read,
+        Rights::Read | Rights::Lent => read,
         Rights::Device => {
             make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | Truncate | IoctlDev})
         }

@@ -1,123 +1,58 @@
-//! The Landlock rules that follow from a policy and the places.
+//! The Landlock rules of commands that have no namespaces.
 //!
 //! A Landlock rule grants a whole hierarchy, and no rule can take a path out of it. So if a readable directory contains a path of
 //! `never`, the directory itself is not granted. Instead, the entries beside that path are granted one by one, as they exist now.
-//! A writable directory is always granted as a whole, because commands could not make files in it otherwise. The paths of `never` in
-//! it are reported as exposed.
+//! A writable directory is always granted as a whole, because commands could not make files in it otherwise: see [`crate::grants::Grants::exposed`].
 
-use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::places::Places;
-use crate::policy::{Mode, Policy};
+use crate::grants::{Grant, Rights};
+use crate::plan::Plan;
+use crate::policy::Mode;
+use crate::prepare_error::PrepareError;
 use crate::reach::is_out_of_reach;
 use toolhost_state::closed::Closed;
-use toolhost_state::real_paths::RealPaths;
 
-/// The rights to a path and everything below it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Rights {
-    /// List names.
-    List,
-    /// Read, execute and list.
-    Read,
-    /// Read and write as a device.
-    Device,
-    /// Read, execute, write, make and remove.
-    Write,
-}
-
-/// A Landlock rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LandlockRule {
-    /// The path. It was canonical when the rule was made.
-    pub(crate) path: PathBuf,
-    pub(crate) rights: Rights,
-}
-
-/// The rules for a policy, and the parts of the policy that they do not enforce.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LandlockRules {
-    pub(crate) rules: Vec<LandlockRule>,
-    /// The rights of `rules` by their paths: thousands of paths are looked up.
-    rights: HashMap<PathBuf, Vec<Rights>>,
-    /// Existing paths of `never` within a writable directory, each with that directory.
-    pub(crate) exposed: Vec<(PathBuf, PathBuf)>,
-    /// Paths of the policy or the places that were not granted, because `never` forbids them or because they are unsafe.
-    pub(crate) refused: Vec<PathBuf>,
-    /// The first directory that could not be read although this user may read it, with the number of the error: rules are missing.
-    pub(crate) unread: Option<(PathBuf, i32)>,
-    /// The paths of `never`, of the places and the policy.
-    pub(crate) never: Closed,
-}
-
-impl LandlockRules {
-    /// Makes the rules. Paths that do not exist are left out.
-    pub(crate) fn new(policy: &Policy, places: &Places) -> Self {
-        let real = RealPaths::default();
-        let never = Closed::looked_up(places.never.iter().chain(&policy.never), &real);
-        let mut rules = Self::default();
-        let writes = policy.mode == Mode::Workspace;
-        let own = if writes { Rights::Write } else { Rights::Read };
-        let maps = process_maps(policy);
-        let roots: &[(&[PathBuf], Rights, bool)] = &[
-            (&places.workspace, own, true),
-            (&places.temporary, Rights::Write, true),
-            (&policy.write, own, false),
-            (&places.caches, own, false),
-            (&policy.read, Rights::Read, false),
-            (&places.read, Rights::Read, false),
-            (&places.devices, Rights::Device, false),
-            (&places.list, Rights::List, false),
-            (&maps, Rights::Device, false),
-        ];
-        for (paths, rights, may_be_below) in roots {
-            for path in *paths {
-                let rule = (*rights, *may_be_below);
-                rules.add(path, rule, &never, &real);
-            }
-        }
-        rules.never = never;
-        rules
-    }
-
-    /// Adds a path with these rights. The path may be below one of `never` if the second part of `rule` is set.
-    fn add(&mut self, path: &Path, rule: (Rights, bool), never: &Closed, real: &RealPaths) {
-        let (rights, may_be_below) = rule;
-        let Some(real) = real.of(path) else {
-            return;
-        };
-        // A command may have made a link in a writable directory. It must not lead to a new grant.
-        let follows_unsafe_link = real != path && self.is_writable(path);
-        let is_closed = match may_be_below {
-            true => never.has(&real),
-            false => never.covers(&real),
-        };
-        if !path.is_absolute() || follows_unsafe_link || is_closed {
-            self.refused.push(path.to_path_buf());
-            return;
-        }
-        let hidden: Vec<_> = never.below(&real).map(Path::to_path_buf).collect();
-        if hidden.is_empty() {
-            self.push(real, rights);
-        } else if rights == Rights::Read {
-            self.split(&real, never);
-        } else {
-            let there = hidden
-                .into_iter()
-                .filter(|path| path.symlink_metadata().is_ok());
-            let exposed = there.map(|path| (path, real.clone()));
-            if rights != Rights::List {
-                self.exposed.extend(exposed);
-            }
-            self.push(real, rights);
+/// Returns the rules of a plan.
+///
+/// # Errors
+///
+/// If a directory that contains a closed path cannot be read, although this user may read it.
+pub(crate) fn of(plan: &Plan<'_>) -> Result<Vec<Grant>, PrepareError> {
+    let mut rules = Rules::default();
+    let grants = &plan.grants;
+    let never = &grants.never;
+    for Grant { path, rights } in &grants.granted {
+        let has_closed = never.below(path).next().is_some();
+        match rights {
+            Rights::Read | Rights::Lent if has_closed => rules.split(path, never)?,
+            Rights::Lent => rules.push(path.clone(), Rights::Read),
+            rights => rules.push(path.clone(), *rights),
         }
     }
+    if let Some(home) = &plan.places.home {
+        let rights = match plan.policy.mode {
+            Mode::Workspace => Rights::Write,
+            Mode::ReadOnly | Mode::Off => Rights::Read,
+        };
+        let lent = grants.granted.iter();
+        let lent = lent.filter(|grant| grant.rights == Rights::Lent);
+        let own = lent.map(|grant| home.own(&grant.path));
+        for path in own.chain([home.files()]) {
+            rules.push(path, rights);
+        }
+    }
+    Ok(rules.0)
+}
 
-    /// LandlockRules the entries of a directory, except those in `never`.
-    fn split(&mut self, directory: &Path, never: &Closed) {
+#[derive(Default)]
+struct Rules(Vec<Grant>);
+
+impl Rules {
+    /// Adds rules for the entries of a directory, except those in `never`.
+    fn split(&mut self, directory: &Path, never: &Closed) -> Result<(), PrepareError> {
         // The right to list also covers everything below, so it would show the names in a hidden directory.
         if never.below(directory).all(|path| !path.is_dir()) {
             self.push(directory.to_path_buf(), Rights::List);
@@ -125,7 +60,9 @@ impl LandlockRules {
         let entries =
             match fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
                 Ok(entries) => entries,
-                Err(error) => return self.note_unread(directory, &error),
+                // A directory that is gone, or closed to this user, needs no rules.
+                Err(error) if is_out_of_reach(&error) => return Ok(()),
+                Err(error) => return Err(PrepareError::unread(directory, error)),
             };
         for entry in entries {
             // The kernel checks the target of a link, so the link needs no rule.
@@ -139,54 +76,15 @@ impl LandlockRules {
             if never.below(&path).next().is_none() {
                 self.push(path, Rights::Read);
             } else {
-                self.split(&path, never);
+                self.split(&path, never)?;
             }
         }
-    }
-
-    /// Notes a directory that cannot be read now. A directory that is gone, or closed to this user, needs no rules.
-    fn note_unread(&mut self, directory: &Path, error: &io::Error) {
-        if let Some(errno) = error.raw_os_error().filter(|_| !is_out_of_reach(error)) {
-            let unread = (directory.to_path_buf(), errno);
-            self.unread.get_or_insert(unread);
-        }
+        Ok(())
     }
 
     fn push(&mut self, path: PathBuf, rights: Rights) {
-        let covers = |known: &Rights| match (*known, rights) {
-            (known, new) if known == new => true,
-            (Rights::Write, Rights::Read | Rights::List) | (Rights::Read, Rights::List) => true,
-            _ => false,
-        };
-        if !self.has(&path, covers) {
-            let known = self.rights.entry(path.clone()).or_default();
-            known.push(rights);
-            self.rules.push(LandlockRule { path, rights });
-        }
+        self.0.push(Grant { path, rights });
     }
-
-    fn is_writable(&self, path: &Path) -> bool {
-        self.has(path, |known| *known == Rights::Write)
-    }
-
-    /// Returns whether a grant of the path, or of a directory above it, has such rights.
-    fn has(&self, path: &Path, is_wanted: impl Fn(&Rights) -> bool) -> bool {
-        let mut above = path.ancestors();
-        above.any(|above| {
-            let known = self.rights.get(above);
-            known.is_some_and(|known| known.iter().any(&is_wanted))
-        })
-    }
-}
-
-/// Returns the directory of the files in which programs map the users of a namespace: `/proc`, if the policy lets commands make
-/// namespaces.
-///
-/// A rule cannot name the files of future processes, so it must cover all of `/proc`. Root gets no such rule: root may write the system's
-/// settings there, and could name a program that the kernel then runs outside of the sandbox.
-fn process_maps(policy: &Policy) -> Vec<PathBuf> {
-    let allowed = policy.nested && !rustix::process::getuid().is_root();
-    allowed.then(|| "/proc".into()).into_iter().collect()
 }
 
 #[cfg(test)]
@@ -195,6 +93,9 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::grants::Grants;
+    use crate::places::Places;
+    use crate::policy::Policy;
 
     /// A directory with `a/secret/key`, `a/open/file`, `a/token` and `b`.
     fn tree() -> tempfile::TempDir {
@@ -208,7 +109,7 @@ mod tests {
     }
 
     fn rules(policy: &Policy, places: &Places, root: &Path) -> Vec<(String, Rights)> {
-        let rules = LandlockRules::new(policy, places).rules.into_iter();
+        let rules = of(&Plan::new(policy, places)).unwrap().into_iter();
         let mut relative: Vec<_> = rules
             .map(|grant| {
                 (
@@ -284,10 +185,10 @@ mod tests {
             never: vec![root.join("other/secret")],
             ..Places::default()
         };
-        let all = LandlockRules::new(&Policy::default(), &places);
+        let all = Grants::new(&Policy::default(), &places);
         assert_eq!(
-            all.rules,
-            [LandlockRule {
+            all.granted,
+            [Grant {
                 path: root.join("b"),
                 rights: Rights::Read
             }]
@@ -318,18 +219,6 @@ mod tests {
     }
 
     #[test]
-    fn a_relative_path_grants_nothing() {
-        let policy = Policy {
-            read: vec!["src".into(), ".".into()],
-            write: vec!["..".into()],
-            ..Policy::default()
-        };
-        let all = LandlockRules::new(&policy, &Places::default());
-        assert_eq!(all.rules, []);
-        assert_eq!(all.refused.len(), 3);
-    }
-
-    #[test]
     fn the_mode_decides_what_can_be_written() {
         let tree = tree();
         let root = tree.path().canonicalize().unwrap();
@@ -341,8 +230,9 @@ mod tests {
         };
         let expected = [("a", Rights::Write), ("b", Rights::Write)];
         assert_eq!(rules(&Policy::default(), &places, &root), named(&expected));
-        let exposed = LandlockRules::new(&Policy::default(), &places).exposed;
-        assert_eq!(exposed, [(root.join("a/secret"), root.join("a"))]);
+        let grants = Grants::new(&Policy::default(), &places);
+        let exposed: Vec<_> = grants.exposed().collect();
+        assert_eq!(exposed, [(&*root.join("a/secret"), &*root.join("a"))]);
         let policy = Policy {
             mode: Mode::ReadOnly,
             ..Policy::default()
@@ -353,7 +243,7 @@ mod tests {
             ("b", Rights::Write),
         ];
         assert_eq!(rules(&policy, &places, &root), named(&expected));
-        assert!(LandlockRules::new(&policy, &places).exposed.is_empty());
+        assert_eq!(Grants::new(&policy, &places).exposed().count(), 0);
     }
 
     #[test]
@@ -371,8 +261,8 @@ mod tests {
             named(&[("a/open", Rights::Write)])
         );
         places.workspace = vec![root.join("a")];
-        let all = LandlockRules::new(&Policy::default(), &places);
-        assert_eq!(all.rules, []);
+        let all = Grants::new(&Policy::default(), &places);
+        assert_eq!(all.granted, []);
         assert_eq!(all.refused, [root.join("a"), root.join("a/secret")]);
     }
 }

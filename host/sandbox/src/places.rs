@@ -5,9 +5,10 @@ mod system;
 mod toolchains;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use crate::home::Home;
 
 /// The paths that commands of one workspace can reach. `Places::new` returns the defaults; a [`crate::Policy`] adds and removes paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -18,16 +19,30 @@ pub struct Places {
     pub temporary: Vec<PathBuf>,
     /// Paths that commands may read and execute.
     pub read: Vec<PathBuf>,
-    /// The caches of toolchains. Commands may write them in the mode `workspace`, and only read them in the mode `read-only`.
-    pub caches: Vec<PathBuf>,
-    /// Caches that a program in `PATH` needs and cannot make itself: see [`Places::make_caches`].
-    pub needed: Vec<PathBuf>,
+    /// Paths of toolchains that are lent. In a [`Home`], commands of the mode `workspace` can write there, and what they write stays in the
+    /// home. Otherwise they may only read them.
+    pub lent: Vec<Lent>,
     /// The devices that commands may use.
     pub devices: Vec<PathBuf>,
     /// Directories that commands may only list.
     pub list: Vec<PathBuf>,
     /// Paths that commands may never read or write. The only exceptions are paths of `workspace` and `temporary` below such a path.
     pub never: Vec<PathBuf>,
+    /// The home of the user, in whose place commands can have a [`Home`].
+    pub user_home: Option<PathBuf>,
+    /// The home of the workspace.
+    pub home: Option<Home>,
+}
+
+/// A path of a toolchain that is lent to commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lent {
+    /// The path.
+    pub path: PathBuf,
+    /// The variable that names the directory for the toolchain.
+    pub variable: Option<&'static str>,
+    /// The directories of caches in it. A `.` is the directory itself.
+    pub caches: &'static [&'static str],
 }
 
 impl Places {
@@ -48,16 +63,41 @@ impl Places {
             ..Self::default()
         };
         toolchains::add(&mut places, &environment);
-        places.needed = toolchains::needed(&environment);
+        places.user_home = environment.home().map(Path::to_path_buf);
         places
     }
 
-    /// Makes the caches in `needed` that do not exist, with mode 0700. Call this before the sandbox is prepared, because commands may not
-    /// write into the home and so cannot make the caches. A cache that cannot be made is skipped.
-    pub fn make_caches(&self) {
-        for cache in &self.needed {
-            _ = DirBuilder::new().recursive(true).mode(0o700).create(cache);
-        }
+    /// Opens the home of a workspace in a directory, for commands that see it at the user's home, and makes it if it is new. A new home has
+    /// copies of the files that the user's home lends, such as `.gitconfig`. `None` if the user has no home, or `/`.
+    ///
+    /// If this machine has layers, `work` is a directory beside it, on the same mount. No other view may use it.
+    ///
+    /// # Errors
+    ///
+    /// If a directory cannot be made.
+    pub fn open_home(&self, directory: &Path, work: Option<PathBuf>) -> io::Result<Option<Home>> {
+        let lent = self.lent.iter().map(|lent| lent.path.as_path());
+        Home::open(directory, work, self.user_home.as_deref(), lent)
+    }
+
+    /// Returns the variables that name the home and the toolchains for commands without namespaces, which see the home of the workspace at
+    /// its own path. Caches are in that home, and everything else stays where it is.
+    pub fn variables_of_home(&self) -> Vec<(&'static str, PathBuf)> {
+        let Some(home) = &self.home else {
+            return Vec::new();
+        };
+        let named = self.lent.iter().filter_map(|lent| {
+            let name = lent.variable?;
+            let below = lent.path.strip_prefix(home.path());
+            match (lent.caches, below) {
+                ([], _) => lent.path.exists().then(|| (name, lent.path.clone())),
+                (_, Ok(below)) => Some((name, home.files().join(below))),
+                (_, Err(_)) => Some((name, home.own(&lent.path))),
+            }
+        });
+        std::iter::once(("HOME", home.files()))
+            .chain(named)
+            .collect()
     }
 }
 
@@ -157,18 +197,21 @@ mod tests {
             ("HOME", "/home/u"),
             ("PATH", "/usr/bin:/home/u/bin:relative:/home/u"),
         ]);
-        assert!(home.read.contains(&"/home/u/.cargo".into()));
-        assert!(home.read.contains(&"/home/u/bin".into()));
-        assert!(home.caches.contains(&"/home/u/.cargo/registry".into()));
-        assert!(home.caches.contains(&"/home/u/.cache/pip".into()));
+        let is_lent = |places: &Places, path: &str| {
+            places.lent.iter().any(|lent| lent.path == Path::new(path))
+        };
+        for path in ["/home/u/.cargo", "/home/u/bin", "/home/u/.cache/pip"] {
+            assert!(is_lent(&home, path), "{path}");
+        }
         let set = places(&[
             ("HOME", "/home/u"),
             ("CARGO_HOME", "/data/cargo"),
             ("XDG_CACHE_HOME", "/data/cache"),
         ]);
-        assert!(set.caches.contains(&"/data/cargo/registry".into()));
-        assert!(set.caches.contains(&"/data/cache/pip".into()));
-        assert!(!set.read.contains(&"/home/u/.cargo".into()));
+        for path in ["/data/cargo", "/data/cache/pip"] {
+            assert!(is_lent(&set, path), "{path}");
+        }
+        assert!(!is_lent(&set, "/home/u/.cargo"));
     }
 
     #[test]
@@ -188,7 +231,8 @@ mod tests {
                 ("PYTHONPATH", value),
                 ("GOPATH", value),
             ]);
-            for path in places.read.iter().chain(&places.caches) {
+            let lent = places.lent.iter().map(|lent| &lent.path);
+            for path in places.read.iter().chain(lent) {
                 assert!(
                     !Path::new("/home/u").starts_with(path),
                     "{value}: {}",
@@ -201,29 +245,28 @@ mod tests {
     }
 
     #[test]
-    fn caches_of_programs_that_are_there_are_made() {
+    fn without_namespaces_variables_lead_to_the_home() {
         let root = tempfile::tempdir().unwrap();
-        let (home, programs) = (root.path().join("home"), root.path().join("programs"));
-        std::fs::create_dir_all(&programs).unwrap();
-        std::fs::write(programs.join("npm"), "").unwrap();
-        let [home, programs] = [&home, &programs].map(|path| path.to_str().unwrap());
-        let places = places(&[("HOME", home), ("PATH", programs)]);
-        assert_eq!(places.needed, [Path::new(home).join(".npm")]);
-        places.make_caches();
-        assert!(Path::new(home).join(".npm").is_dir());
-    }
-
-    #[test]
-    fn every_cache_that_is_made_can_be_written() {
-        let root = tempfile::tempdir().unwrap();
-        for program in toolchains::programs() {
-            std::fs::write(root.path().join(program), "").unwrap();
-        }
-        let places = places(&[("HOME", "/home/u"), ("PATH", root.path().to_str().unwrap())]);
-        assert!(places.needed.len() >= 23);
-        for cache in &places.needed {
-            assert!(places.caches.contains(cache), "{}", cache.display());
-        }
+        let (user, own) = (root.path().join("user"), root.path().join("own"));
+        std::fs::create_dir_all(user.join(".rustup")).unwrap();
+        let user = user.canonicalize().unwrap();
+        let mut places = places(&[
+            ("HOME", user.to_str().unwrap()),
+            ("GOMODCACHE", "/data/modules"),
+        ]);
+        assert_eq!(places.variables_of_home(), []);
+        places.home = places.open_home(&own, None).unwrap();
+        let variables = places.variables_of_home();
+        let value = |name: &str| {
+            let found = variables.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let files = own.join("files");
+        assert_eq!(value("HOME"), Some(files.clone()));
+        assert_eq!(value("CARGO_HOME"), Some(files.join(".cargo")));
+        assert_eq!(value("RUSTUP_HOME"), Some(user.join(".rustup")));
+        assert_eq!(value("PYENV_ROOT"), None);
+        assert!(value("GOMODCACHE").unwrap().starts_with(own.join("layers")));
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub struct Policy {
 pub enum Mode {
     /// Only into their temporary directory.
     ReadOnly,
-    /// Into the workspace, their temporary directory and the caches of toolchains.
+    /// Into the workspace, its home and their temporary directory.
     #[default]
     Workspace,
     /// Wherever the user of the host may. There is no sandbox, and the rest of the policy has no effect.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::landlock_rules::{LandlockRules, Rights};
+use crate::grants::{Grants, Rights};
 use crate::network::Network;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
@@ -52,11 +52,11 @@ impl Report {
     pub(crate) fn new(
         policy: &Policy,
         places: &Places,
-        rules: &LandlockRules,
+        grants: &Grants,
         support: &Support,
     ) -> Self {
         let paths = |rights| {
-            let granted = rules.rules.iter();
+            let granted = grants.granted.iter();
             let granted = granted.filter(move |grant| grant.rights == rights);
             granted.map(|grant| grant.path.clone()).collect()
         };
@@ -70,9 +70,9 @@ impl Report {
             report.files(policy);
             match support.namespaces.is_ok() {
                 true => report.view(policy, places),
-                false => report.without_view(policy, rules),
+                false => report.without_view(policy, grants),
             }
-            report.refused(rules);
+            report.refused(grants);
         } else {
             report.missing(
                 "commands can reach all files and processes of the host's user",
@@ -89,15 +89,16 @@ impl Report {
     fn files(&mut self, policy: &Policy) {
         self.held(match policy.mode {
             Mode::ReadOnly => "commands write only into their temporary directories",
-            _ => "commands write only into the workspace, their temporary directories and caches of toolchains",
+            _ => "commands write only into the workspace, its home and their temporary directories",
         });
         self.held("commands read only those, the system, toolchains and what the policy names");
     }
 
     /// Adds what namespaces enforce.
     fn view(&mut self, policy: &Policy, places: &Places) {
+        self.held("commands see no other files, not even their names");
         self.held("commands see only processes of their own chat, and share memory, terminals and temporary files with no other chat");
-        self.held("paths that commands must never reach are empty for them, also in the workspace");
+        self.held("closed paths are empty for commands, also in the workspace");
         self.held("commands change no mode, owner or time of a file that they cannot write");
         let protected = !policy.protect.is_empty() && policy.mode == Mode::Workspace;
         if protected && policy.protect != unprotected(policy, places) {
@@ -112,18 +113,14 @@ impl Report {
             );
             self.beyond(&can, "files or directories of these names");
         }
-        self.beyond(
-            "commands can see whether a path exists",
-            "a container for this host",
-        );
     }
 
-    fn without_view(&mut self, policy: &Policy, rules: &LandlockRules) {
-        let mut roots: Vec<_> = rules.exposed.iter().map(|(_, root)| root).collect();
+    fn without_view(&mut self, policy: &Policy, grants: &Grants) {
+        let mut roots: Vec<_> = grants.exposed().map(|(_, root)| root).collect();
         roots.dedup();
         for root in roots {
-            let hidden = rules.exposed.iter().filter(|(_, other)| other == root);
-            let hidden: Vec<_> = hidden.map(|(path, _)| path.as_path()).collect();
+            let hidden = grants.exposed().filter(|(_, other)| *other == root);
+            let hidden: Vec<_> = hidden.map(|(path, _)| path).collect();
             let can = format!(
                 "commands can reach {} in {}, which they may write",
                 list(&hidden),
@@ -158,8 +155,8 @@ impl Report {
         );
     }
 
-    fn refused(&mut self, rules: &LandlockRules) {
-        let refused: Vec<_> = rules.refused.iter().map(PathBuf::as_path).collect();
+    fn refused(&mut self, grants: &Grants) {
+        let refused: Vec<_> = grants.refused.iter().map(PathBuf::as_path).collect();
         if !refused.is_empty() {
             let text = format!(
                 "these paths are never granted, although the policy names them: {}",

@@ -1,12 +1,13 @@
 //! The sandbox for the commands of a workspace, which the host prepares in advance.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use crate::denial::Rules;
 use crate::files;
 use crate::filter::{self, Options};
+use crate::landlock_rules;
 use crate::limits::KernelLimits;
 use crate::network::Network;
 use crate::places::Places;
@@ -16,7 +17,7 @@ use crate::prepare_error::PrepareError;
 use crate::recipe::Recipe;
 use crate::report::Report;
 use crate::support::Support;
-use crate::view::Entered;
+use crate::view::{Entered, View};
 
 /// A prepared sandbox. Any number of commands can use it at the same time.
 ///
@@ -38,30 +39,26 @@ impl Sandbox {
         policy: &Policy,
         places: &Places,
         support: &Support,
-        entered: Option<&Entered>,
+        within: Option<(&View, &Entered)>,
     ) -> Result<Self, PrepareError> {
-        Self::of(Plan::new(policy, places), support, entered)
+        Self::of(Plan::new(policy, places), support, within)
     }
 
     /// Returns the report of the sandbox that [`Sandbox::of`] would make.
     ///
     /// # Errors
     ///
-    /// If the policy is `required` and a part is not supported, if the workspace is forbidden, or if a path cannot be looked at.
+    /// If the policy is `required` and a part is not supported, or if the workspace is forbidden.
     pub fn foresee(plan: &Plan<'_>, support: &Support) -> Result<Report, PrepareError> {
-        let (policy, rules) = (plan.policy, &plan.rules);
+        let (policy, grants) = (plan.policy, &plan.grants);
         if policy.mode == Mode::Off {
             return Ok(Report::off());
         }
-        if let Some((path, errno)) = &rules.unread {
-            let error = io::Error::from_raw_os_error(*errno);
-            return Err(PrepareError::unread(path, error));
-        }
-        let is_refused = |path: &&PathBuf| rules.refused.contains(path);
+        let is_refused = |path: &&PathBuf| grants.refused.contains(path);
         if let Some(path) = plan.places.workspace.iter().find(is_refused) {
             return Err(PrepareError::Forbidden(path.clone()));
         }
-        let report = Report::new(policy, plan.places, rules, support);
+        let report = Report::new(policy, plan.places, grants, support);
         if policy.required && !report.missing.is_empty() {
             let missing: Vec<_> = report.missing.iter().map(ToString::to_string).collect();
             return Err(PrepareError::Missing(missing.join("; ")));
@@ -69,23 +66,19 @@ impl Sandbox {
         Ok(report)
     }
 
-    /// Makes the sandbox of a plan. Its commands run in the namespaces of `entered`; `None`: in those of this process. Parts that this machine does
-    /// not support are left out, and named in the report.
+    /// Makes the sandbox of a plan. Its commands run in the view that a process has entered; `None`: in the namespaces of this process. Parts
+    /// that this machine does not support are left out, and named in the report.
     ///
     /// # Errors
     ///
-    /// As [`Sandbox::foresee`], or if the kernel refuses a part that it supports.
+    /// As [`Sandbox::foresee`], or if a path cannot be looked at, or the kernel refuses a part that it supports.
     pub fn of(
         plan: Plan<'_>,
         support: &Support,
-        entered: Option<&Entered>,
+        within: Option<(&View, &Entered)>,
     ) -> Result<Self, PrepareError> {
         let report = Self::foresee(&plan, support)?;
-        let Plan {
-            policy,
-            places,
-            rules,
-        } = plan;
+        let policy = plan.policy;
         if policy.mode == Mode::Off {
             return Ok(Self {
                 recipe: Recipe::default(),
@@ -94,10 +87,14 @@ impl Sandbox {
             });
         }
         // A list of hosts needs a network namespace whose only way out is the proxy. Without one, commands get no network.
-        let offline = policy.network != Network::All && entered.is_none();
-        let new = entered.map(|entered| entered.new.as_slice());
+        let offline = policy.network != Network::All && within.is_none();
+        let rules = match within {
+            Some((view, _)) => view.rules(&plan.grants),
+            None => landlock_rules::of(&plan)?,
+        };
+        let root = within.map(|(_, entered)| entered.root.as_fd());
         let ruleset = match &support.landlock {
-            Ok(_) => files::ruleset(&rules.rules, offline, new.unwrap_or_default())?,
+            Ok(_) => files::ruleset(&rules, offline, root)?,
             Err(_) => None,
         };
         let filter = match &support.seccomp {
@@ -115,7 +112,7 @@ impl Sandbox {
                 ruleset,
                 filter,
             },
-            rules: Rules::new(policy, places, rules, entered.is_some()),
+            rules: Rules::new(plan, rules, within.map(|(view, _)| view)),
             report,
         })
     }

@@ -15,7 +15,7 @@ use toolhost_sandbox::{Limits, Mode, Network, NetworkError, Policy};
 #[command(next_help_heading = "Sandbox of commands")]
 #[group(skip)]
 pub struct Options {
-    /// Where commands may write: `workspace` (it, their temporary files and caches of toolchains), `read-only` (only their
+    /// Where commands may write: `workspace` (it, its home and their temporary files), `read-only` (only their
     /// temporary files), or `off` (everything that this user may)
     #[arg(
         long,

@@ -7,6 +7,7 @@ mod egress;
 use std::borrow::Cow;
 use std::fs::Permissions;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -22,11 +23,17 @@ use toolhost_store::HostState;
 
 use super::{Environment, Error, Spawner, shortage};
 pub use confined::support;
-pub(super) use confined::{Common, Confined};
+pub(super) use confined::{Common, Confined, OwnDirectories};
 pub(super) use egress::DenialObserver;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
+
+/// The name of the directory for the homes of workspaces, within the state directory.
+const HOMES: &str = "homes";
+
+/// How many characters the name of a home has.
+const NAME: usize = 16;
 
 /// How long the end of idle sandboxes is waited for. Usually it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -208,9 +215,15 @@ impl Confinement {
         if sandboxes.directory.is_none() && policy.mode != Mode::Off {
             sandboxes.directory = self.make_directory()?;
         }
-        let directory = sandboxes.directory.clone();
-        let directory = directory.filter(|_| policy.mode != Mode::Off);
-        let confined = self.common.confine(&workspace, &policy, directory, chat)?;
+        let own = match policy.mode {
+            Mode::Off => OwnDirectories::default(),
+            Mode::ReadOnly | Mode::Workspace => OwnDirectories {
+                temporary: sandboxes.directory.clone(),
+                home: self.make_home(&workspace)?,
+                work: make_work(sandboxes.directory.as_deref())?,
+            },
+        };
+        let confined = self.common.confine(&workspace, &policy, own, chat)?;
         sandboxes.made.push(Made {
             workspace,
             policy,
@@ -256,6 +269,32 @@ impl Confinement {
         made.transpose()
     }
 
+    /// Makes the directory for the home of a workspace.
+    fn make_home(&self, workspace: &Path) -> Result<Option<PathBuf>, Error> {
+        let home = self.home(workspace);
+        let made = home
+            .as_ref()
+            .map(|home| private().recursive(true).create(home));
+        let made = made.transpose();
+        made.map_err(|error| shortage::failed("cannot make the home of the workspace", &error))?;
+        Ok(home)
+    }
+
+    /// Returns the directory for the home of a workspace. Without a state directory, it is among the temporary files of this host.
+    fn home(&self, workspace: &Path) -> Option<PathBuf> {
+        let temporary = || Some(self.temporary.get()?.as_ref()?.path());
+        let parent = self.state.as_deref().or_else(temporary)?;
+        let name = blake3::hash(workspace.as_os_str().as_bytes()).to_hex();
+        Some(parent.join(HOMES).join(&name[..NAME]))
+    }
+
+    /// Removes the home of a workspace that is removed. Blocks on the disk.
+    pub(super) fn remove_home(&self, workspace: &Path) {
+        if let Some(home) = self.home(workspace) {
+            remove(&home);
+        }
+    }
+
     /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. While one is
     /// being made, the chat is not idle.
     pub(super) fn take_idle(sandboxes: &SharedSandboxes) -> Vec<Confined> {
@@ -283,6 +322,7 @@ impl Confinement {
         let sandboxes = std::mem::take(&mut *sandboxes.lock());
         if let Some(directory) = sandboxes.directory {
             remove(&directory);
+            remove(&work(&directory));
         }
     }
 
@@ -296,6 +336,14 @@ impl Confinement {
     pub(super) fn close(&self) {
         if let Some(Some(temporary)) = self.temporary.get() {
             remove(temporary.path());
+        }
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Self::Own(directory) = self {
+            remove(directory.path());
         }
     }
 }
@@ -319,7 +367,10 @@ impl Temporary {
         }
         for entry in std::fs::read_dir(&path)? {
             let entry = entry?.path();
-            if !kept.contains(&entry) {
+            if !kept
+                .iter()
+                .any(|kept| *kept == entry || work(kept) == entry)
+            {
                 remove(&entry);
             }
         }
@@ -343,6 +394,22 @@ fn make_directory(parent: &Path) -> io::Result<PathBuf> {
     Ok(directory.keep())
 }
 
+/// Returns the directory for what the kernel needs for the homes of a chat with this temporary directory.
+fn work(directory: &Path) -> PathBuf {
+    directory.with_extension("work")
+}
+
+/// Makes a directory for what the kernel needs for one home of a chat with this temporary directory.
+fn make_work(directory: Option<&Path>) -> Result<Option<PathBuf>, Error> {
+    let made = directory.map(|directory| {
+        let work = work(directory);
+        private().recursive(true).create(&work)?;
+        make_directory(&work)
+    });
+    let made = made.transpose();
+    made.map_err(|error| shortage::failed("cannot make the home of the workspace", &error))
+}
+
 /// Sets mode 0700 for a new directory. By default, the mode depends on the umask.
 fn for_this_user<'a, 'b>(
     builder: &'a mut tempfile::Builder<'b, 'b>,
@@ -360,7 +427,7 @@ fn remove(directory: &Path) {
     match crate::removal::remove(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             let path = directory.display();
-            tracing::warn!(%path, %error, "temporary files of commands cannot be removed");
+            tracing::warn!(%path, %error, "files of commands cannot be removed");
         }
         _ => {}
     }

@@ -157,6 +157,11 @@ impl Registry {
         &self.workspace
     }
 
+    /// Removes the home of a workspace that is removed. Blocks on the disk.
+    pub(crate) fn remove_home(&self, workspace: &Path) {
+        self.confinement.remove_home(workspace);
+    }
+
     /// Returns the shell that runs commands.
     pub fn shell(&self) -> Shell {
         self.shell.as_ref().map_or(Shell::Sh, |found| found.shell)

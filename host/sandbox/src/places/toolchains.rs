@@ -1,9 +1,8 @@
-//! Toolchains: their programs and libraries, which commands may read, and their caches, which commands may write.
+//! Toolchains: their programs, libraries and caches, which are lent to commands.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::{Environment, Places};
+use super::{Environment, Lent, Places};
 
 /// The directory of a toolchain, and its caches.
 struct Toolchain {
@@ -27,10 +26,7 @@ const fn toolchain(
     }
 }
 
-/// The known toolchains. No cache that commands may write contains programs, because other programs of the user would run them later.
-///
-/// A cache still contains sources that other workspaces build later. If a workspace must not share caches, set these variables to
-/// directories within it.
+/// The known toolchains.
 #[rustfmt::skip]
 const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&["CARGO_HOME"], ".cargo", &["registry", "git", ".package-cache", ".package-cache-mutate", ".global-cache"]),
@@ -116,34 +112,6 @@ const TOOLCHAINS: &[Toolchain] = &[
     toolchain(&[], ".local/state/nix", &[]),
 ];
 
-/// Caches without which a program fails: the program, the variables and the default of its toolchain above, and the cache.
-#[rustfmt::skip]
-const NEEDED: &[(&str, &[&str], &str, &str)] = &[
-    ("cargo", &["CARGO_HOME"], ".cargo", "registry"),
-    ("cargo", &["CARGO_HOME"], ".cargo", "git"),
-    ("ccache", &["CCACHE_DIR"], "@ccache", ""),
-    ("sccache", &["SCCACHE_DIR"], "@sccache", ""),
-    ("go", &["GOPATH"], "go", "pkg"),
-    ("go", &["GOCACHE"], "@go-build", ""),
-    ("npm", &["NPM_CONFIG_CACHE", "npm_config_cache"], ".npm", ""),
-    ("corepack", &["COREPACK_HOME"], "@node/corepack", ""),
-    ("pnpm", &["PNPM_HOME"], ".local/share/pnpm", "store"),
-    ("pnpm", &[], "@pnpm", ""),
-    ("yarn", &["YARN_CACHE_FOLDER"], "@yarn", ""),
-    ("yarn", &["YARN_GLOBAL_FOLDER"], ".yarn", "berry"),
-    ("bun", &["BUN_INSTALL"], ".bun", "install/cache"),
-    ("deno", &["DENO_DIR"], "@deno", ""),
-    ("pip", &["PIP_CACHE_DIR"], "@pip", ""),
-    ("uv", &["UV_CACHE_DIR"], "@uv", ""),
-    ("poetry", &["POETRY_CACHE_DIR"], "@pypoetry", ""),
-    ("mvn", &[], ".m2", "repository"),
-    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "caches"),
-    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "daemon"),
-    ("gradle", &["GRADLE_USER_HOME"], ".gradle", "native"),
-    ("dotnet", &["NUGET_PACKAGES"], ".nuget/packages", ""),
-    ("zig", &["ZIG_GLOBAL_CACHE_DIR"], "@zig", ""),
-];
-
 /// Variables with lists of directories that commands may read.
 const LISTS: &[&str] = &[
     "PATH",
@@ -179,45 +147,41 @@ const CERTIFICATES: &[&str] = &[
     "CARGO_HTTP_CAINFO",
 ];
 
-/// Adds the toolchains that the environment variables name, or that are at their default places.
+/// Adds the toolchains that the environment variables name, or that are at their default places. What is in the home, and what has a
+/// cache, is lent: commands need to write there.
 pub(super) fn add(places: &mut Places, environment: &Environment) {
+    let is_at_home = |path: &Path| {
+        environment
+            .home()
+            .is_some_and(|home| path.starts_with(home))
+    };
     for toolchain in TOOLCHAINS {
-        let Some(directory) = directory(toolchain.variables, toolchain.default, environment) else {
+        let Some(path) = directory(toolchain.variables, toolchain.default, environment) else {
             continue;
         };
-        for cache in toolchain.caches {
-            places.caches.push(match *cache {
-                "." => directory.clone(),
-                cache => directory.join(cache),
+        if is_at_home(&path) || !toolchain.caches.is_empty() {
+            places.lent.push(Lent {
+                path,
+                variable: toolchain.variables.first().copied(),
+                caches: toolchain.caches,
             });
-        }
-        if toolchain.caches != ["."] {
-            places.read.push(directory);
+        } else {
+            places.read.push(path);
         }
     }
-    for list in LISTS {
-        places.read.extend(environment.directories(list));
-    }
+    let lists = LISTS.iter().flat_map(|list| environment.directories(list));
     let certificates = CERTIFICATES.iter();
-    places
-        .read
-        .extend(certificates.filter_map(|variable| environment.directory(variable)));
-}
-
-/// Returns the caches without which some program in `PATH` fails.
-pub(super) fn needed(environment: &Environment) -> Vec<PathBuf> {
-    let path = environment.directories("PATH");
-    let is_there = |program: &str| {
-        let mut programs = path.iter().map(|directory| directory.join(program));
-        programs.any(|program| fs::metadata(program).is_ok_and(|file| file.is_file()))
-    };
-    let needed = NEEDED.iter().filter(|(program, ..)| is_there(program));
-    needed
-        .filter_map(|(_, variables, default, cache)| {
-            let directory = directory(variables, default, environment)?;
-            Some(directory.join(cache).components().collect())
-        })
-        .collect()
+    let certificates = certificates.filter_map(|variable| environment.directory(variable));
+    for path in lists.chain(certificates) {
+        if is_at_home(&path) {
+            places.lent.push(Lent {
+                path,
+                ..Lent::default()
+            });
+        } else {
+            places.read.push(path);
+        }
+    }
 }
 
 fn directory(variables: &[&str], default: &str, environment: &Environment) -> Option<PathBuf> {
@@ -228,10 +192,4 @@ fn directory(variables: &[&str], default: &str, environment: &Environment) -> Op
         (_, Some(cache)) => Some(environment.cache()?.join(cache)),
         (below, None) => Some(environment.home()?.join(below)),
     })
-}
-
-/// Returns the programs whose caches [`needed`] can return.
-#[cfg(test)]
-pub(super) fn programs() -> impl Iterator<Item = &'static str> {
-    NEEDED.iter().map(|(program, ..)| *program)
 }

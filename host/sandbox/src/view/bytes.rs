@@ -6,9 +6,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use super::{NetworkAccess, Shown, Step, View};
+use crate::home::Layer;
 
 /// The version of the encoding.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 impl View {
     /// Encodes the view for [`View::decode`].
@@ -21,15 +22,19 @@ impl View {
         };
         let mut bytes = vec![VERSION, network];
         for Step { path, shown } in &self.steps {
-            let (kind, of) = match shown {
-                Shown::Nothing => (0, None),
-                Shown::Files { of, writable } => (1 + u8::from(*writable), Some(of)),
-                Shown::Processes => (3, None),
-                Shown::Memory => (4, None),
-                Shown::Terminals => (5, None),
+            let (kind, paths) = match shown {
+                Shown::Nothing => (0, vec![]),
+                Shown::Files { of, writable } => (1 + u8::from(*writable), vec![of]),
+                Shown::Processes => (3, vec![]),
+                Shown::Memory => (4, vec![]),
+                Shown::Terminals => (5, vec![]),
+                Shown::Directory => (6, vec![]),
+                Shown::Link { to } => (7, vec![to]),
+                Shown::Copies { of } => (9, vec![of]),
+                Shown::Layers { lower, layer } => (8, vec![lower, &layer.upper, &layer.work]),
             };
             bytes.push(kind);
-            for path in std::iter::once(path).chain(of) {
+            for path in std::iter::once(path).chain(paths) {
                 bytes.extend(path.as_os_str().as_bytes());
                 // A NUL byte ends the path, because no path contains one.
                 bytes.push(0);
@@ -60,6 +65,20 @@ impl View {
                 3 => Shown::Processes,
                 4 => Shown::Memory,
                 5 => Shown::Terminals,
+                6 => Shown::Directory,
+                7 => Shown::Link {
+                    to: self::path(&mut rest)?,
+                },
+                9 => Shown::Copies {
+                    of: self::path(&mut rest)?,
+                },
+                8 => Shown::Layers {
+                    lower: self::path(&mut rest)?,
+                    layer: Layer {
+                        upper: self::path(&mut rest)?,
+                        work: self::path(&mut rest)?,
+                    },
+                },
                 _ => return Err(invalid()),
             };
             steps.push(Step { path, shown });

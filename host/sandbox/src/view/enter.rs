@@ -5,31 +5,40 @@ use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
-use super::mounts::{FileSystem, Mount};
-use super::{NetworkAccess, Shown, Step, View, loopback};
+use super::mounts::{EMPTY, FileSystem, Mount};
+use super::{NetworkAccess, Shown, Step, View, copies, loopback};
 use crate::reach::is_out_of_reach;
-use crate::sys;
 
-/// The new file systems and the socket of a view that a process has entered.
+/// The root and the socket of a view that a process has entered.
 #[derive(Debug)]
 pub struct Entered {
-    /// The roots of the new file systems, each with its path. The host needs them for the Landlock ruleset, because it cannot open them by
-    /// their paths.
-    pub new: Vec<(PathBuf, OwnedFd)>,
+    /// The root of the view. The host opens the paths of Landlock rules below it.
+    pub root: OwnedFd,
     /// The socket of the proxy, if the network is a list of hosts. It listens at 127.0.0.1 in these namespaces.
     pub listener: Option<TcpListener>,
 }
 
 impl Entered {
+    /// Opens a path of the view, without a right to read or write it.
+    ///
+    /// # Errors
+    ///
+    /// If it does not exist.
+    pub fn open(&self, path: &Path) -> io::Result<OwnedFd> {
+        let below = path.strip_prefix("/").unwrap_or(path);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        Ok(openat(&self.root, below, flags, Mode::empty())?)
+    }
+
     /// Returns all descriptors, in the order that [`View::entered`] expects.
     pub fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let roots = self.new.iter().map(|(_, root)| root.as_fd());
-        roots.chain(self.listener.iter().map(AsFd::as_fd))
+        let root = std::iter::once(self.root.as_fd());
+        root.chain(self.listener.iter().map(AsFd::as_fd))
     }
 }
 
@@ -63,18 +72,14 @@ const TERMINALS: FileSystem<'static> = FileSystem {
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
 
-/// The file system that is mounted over a hidden directory.
-const EMPTY: FileSystem<'static> = FileSystem {
-    kind: c"tmpfs",
-    options: &[(c"mode", c"0755"), (c"size", c"1m")],
-    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
-};
+/// The mode of directories that the view needs and nothing shows.
+const OF_OTHERS: Mode = Mode::WGRP.union(Mode::WOTH);
 
 impl View {
     /// Sets up this view in the namespaces of this process. The process must be the first one in the namespaces of
     /// [`View::namespaces`], and the users of its user namespace must be mapped. Afterwards, its working directory is `/`.
     ///
-    /// A path that does not exist, or contains a link now, is left out.
+    /// A path that does not exist, or leads through a link now, is left out.
     ///
     /// # Errors
     ///
@@ -82,27 +87,15 @@ impl View {
     pub fn enter(&self) -> Result<Entered, EnterError> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", private).map_err(failed(|| "make mounts private".into()))?;
-        // Make these mounts before `/` becomes read-only, because a bind mount made later would be read-only too.
-        let files = self.files()?;
-        sys::set_read_only(CWD, c"/", true).map_err(failed(|| "make / read-only".into()))?;
-        let empty = empty_file().map_err(failed(|| "make an empty file".into()))?;
-        let mut new = Vec::new();
-        let mut hidden = Vec::new();
-        for (step, files) in self.steps.iter().zip(files) {
-            let result = match (&step.shown, files) {
-                (Shown::Nothing, _) => hide(&step.path, &empty).map(|mount| hidden.extend(mount)),
-                (Shown::Files { .. }, None) => Ok(()),
-                (Shown::Files { .. }, Some(files)) => files.attach_or_create(&step.path),
-                (Shown::Processes, _) => mount_new(&PROCESSES, step).map(|root| new.push(root)),
-                (Shown::Memory, _) => mount_new(&MEMORY, step).map(|root| new.push(root)),
-                (Shown::Terminals, _) => mount_new(&TERMINALS, step).map(|root| new.push(root)),
-            };
-            result.map_err(failed(|| format!("mount at {}", step.path.display())))?;
-        }
-        for mount in hidden {
-            let done = mount.make_itself_read_only();
-            done.map_err(failed(|| "make a hidden path read-only".into()))?;
-        }
+        // All mounts are made while the files of the machine are there, and attached in the new root.
+        let mounts = self.mounts()?;
+        let root = Mount::new(&EMPTY).and_then(|root| root.become_root().map(|()| root));
+        let root = root.map_err(failed(|| "make a new root".into()))?;
+        let umask = rustix::process::umask(OF_OTHERS);
+        self.show(mounts)?;
+        rustix::process::umask(umask);
+        let done = root.make_itself_read_only();
+        done.map_err(failed(|| "make the root read-only".into()))?;
         if self.network != NetworkAccess::Open {
             loopback::up().map_err(failed(|| "bring the loopback interface up".into()))?;
         }
@@ -113,32 +106,66 @@ impl View {
             }
             NetworkAccess::Open | NetworkAccess::None => None,
         };
-        std::env::set_current_dir("/").map_err(failed(|| "change to the directory /".into()))?;
-        Ok(Entered { new, listener })
+        let root = root.into_descriptor();
+        Ok(Entered { root, listener })
     }
 
-    /// Makes the mount of each step that shows files; `None` for the other steps.
-    fn files(&self) -> Result<Vec<Option<Mount>>, EnterError> {
-        let taken = self.steps.iter().map(|step| {
-            let Shown::Files { of, writable } = &step.shown else {
-                return Ok(None);
+    /// Makes the mount of each step; `None` for a step that needs none, or whose files do not exist.
+    fn mounts(&self) -> Result<Vec<Option<Mount>>, EnterError> {
+        let made = self.steps.iter().map(|step| {
+            let made = match &step.shown {
+                Shown::Directory | Shown::Link { .. } | Shown::Nothing => Ok(None),
+                Shown::Files { of, writable } => files(of, *writable),
+                Shown::Layers { lower, layer } => Mount::layers(lower, layer).map(Some),
+                Shown::Copies { of } => copies::of(of).map(Some),
+                Shown::Processes => Mount::new(&PROCESSES).map(Some),
+                Shown::Memory => Mount::new(&MEMORY).map(Some),
+                Shown::Terminals => Mount::new(&TERMINALS).map(Some),
             };
-            let mount = Mount::of(of)?;
-            if let Some(mount) = mount.as_ref().filter(|_| !writable) {
-                mount.make_read_only()?;
-            }
-            Ok(mount)
+            made.map_err(failed(|| format!("mount at {}", step.path.display())))
         });
-        let taken: io::Result<_> = taken.collect();
-        taken.map_err(failed(|| "bind the paths that the view shows".into()))
+        made.collect()
+    }
+
+    /// Shows each step in the new root.
+    fn show(&self, mounts: Vec<Option<Mount>>) -> Result<(), EnterError> {
+        let empty = empty_file().map_err(failed(|| "make an empty file".into()))?;
+        let mut hidden = Vec::new();
+        for (Step { path, shown }, mount) in self.steps.iter().zip(mounts) {
+            let done = match (shown, mount) {
+                (Shown::Directory, _) => fs::create_dir_all(path),
+                (Shown::Link { to }, _) => link(path, to),
+                (Shown::Nothing, _) => hide(path, &empty).map(|mount| hidden.extend(mount)),
+                (shown, Some(mount)) => match mount.attach_or_create(path) {
+                    Ok(false) if shown.is_of_namespaces() => {
+                        Err(io::ErrorKind::NotADirectory.into())
+                    }
+                    attached => attached.map(drop),
+                },
+                (_, None) => Ok(()),
+            };
+            done.map_err(failed(|| format!("show {}", path.display())))?;
+        }
+        for mount in hidden {
+            let done = mount.make_itself_read_only();
+            done.map_err(failed(|| "make a hidden path read-only".into()))?;
+        }
+        Ok(())
     }
 }
 
-/// Mounts a new file system at the path of a step. Returns the path and the root.
-fn mount_new(system: &FileSystem<'_>, step: &Step) -> io::Result<(PathBuf, OwnedFd)> {
-    let mount = Mount::new(system)?;
-    mount.attach_or_create(&step.path)?;
-    Ok((step.path.clone(), mount.into_descriptor()))
+/// Makes the mount that shows the files at a path.
+fn files(of: &Path, writable: bool) -> io::Result<Option<Mount>> {
+    let mount = Mount::of(of)?;
+    if let Some(mount) = mount.as_ref().filter(|_| !writable) {
+        mount.make_read_only()?;
+    }
+    Ok(mount)
+}
+
+fn link(path: &Path, to: &Path) -> io::Result<()> {
+    path.parent().map(fs::create_dir_all).transpose()?;
+    std::os::unix::fs::symlink(to, path)
 }
 
 /// Mounts an empty directory or file over a path; `None` if the path does not exist. The caller must make the mount read-only later:
@@ -156,10 +183,9 @@ fn hide(path: &Path, empty: &OwnedFd) -> io::Result<Option<Mount>> {
     Ok(mount.attach(path)?.then_some(mount))
 }
 
-/// Makes an empty file that only root can open. Its file system is mounted at `/proc`, and becomes unreachable when the new `/proc` is
-/// mounted over it.
+/// Makes an empty file that only root can open. Its file system is at `/proc` until the processes of the namespaces are shown there.
 fn empty_file() -> io::Result<OwnedFd> {
-    Mount::new(&EMPTY)?.attach(Path::new("/proc"))?;
+    Mount::new(&EMPTY)?.attach_or_create(Path::new("/proc"))?;
     File::options()
         .write(true)
         .create_new(true)

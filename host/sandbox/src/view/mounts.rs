@@ -3,17 +3,20 @@
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use nix::libc;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, fsconfig_create,
-    fsconfig_set_string, fsmount, fsopen, move_mount, open_tree,
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+    fsconfig_create, fsconfig_set_flag, fsconfig_set_string, fsmount, fsopen, move_mount,
+    open_tree, unmount,
 };
 
+use crate::home::Layer;
 use crate::sys;
 
 /// A detached mount.
@@ -26,8 +29,21 @@ pub(super) struct FileSystem<'a> {
     pub(super) attributes: MountAttrFlags,
 }
 
+/// The file system of the root, and of a hidden directory.
+pub(super) const EMPTY: FileSystem<'static> = FileSystem {
+    kind: c"tmpfs",
+    options: &[(c"mode", c"0755"), (c"size", c"1m")],
+    attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
+};
+
+impl AsFd for Mount {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
 impl Mount {
-    /// Makes a bind mount of a path, with all mounts below it. `None` if the path does not exist or contains a link now.
+    /// Makes a bind mount of a path, with all mounts below it. `None` if the path does not exist or leads through a link now.
     pub(super) fn of(path: &Path) -> io::Result<Option<Self>> {
         open(path)?.map(|place| Self::of_open(&place)).transpose()
     }
@@ -45,6 +61,7 @@ impl Mount {
     /// Makes a new file system.
     pub(super) fn new(system: &FileSystem<'_>) -> io::Result<Self> {
         let context = fsopen(system.kind, FsOpenFlags::FSOPEN_CLOEXEC)?;
+        fsconfig_set_string(&context, c"source", c"toolhost")?;
         for (option, value) in system.options {
             fsconfig_set_string(&context, *option, *value)?;
         }
@@ -53,6 +70,29 @@ impl Mount {
             &context,
             FsMountFlags::FSMOUNT_CLOEXEC,
             system.attributes,
+        )?))
+    }
+
+    /// Makes a file system that shows `lower`, and what is written on top of it in `layer`. It keeps its notes in attributes that need no
+    /// privilege.
+    pub(super) fn layers(lower: &Path, layer: &Layer) -> io::Result<Self> {
+        let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        // A colon separates several directories.
+        let lower = lower.as_os_str().as_bytes().iter();
+        let lower = lower.flat_map(|byte| match byte {
+            b':' | b'\\' => vec![b'\\', *byte],
+            byte => vec![*byte],
+        });
+        fsconfig_set_string(&context, c"lowerdir", lower.collect::<Vec<_>>())?;
+        fsconfig_set_string(&context, c"upperdir", &*layer.upper)?;
+        fsconfig_set_string(&context, c"workdir", &*layer.work)?;
+        fsconfig_set_flag(&context, c"userxattr")?;
+        fsconfig_create(&context)?;
+        let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        Ok(Self(fsmount(
+            &context,
+            FsMountFlags::FSMOUNT_CLOEXEC,
+            attributes,
         )?))
     }
 
@@ -66,42 +106,73 @@ impl Mount {
         Ok(sys::set_read_only(self.0.as_fd(), c"", false)?)
     }
 
-    /// Attaches the mount at a path. Returns `false` if the path does not exist or contains a link now.
+    /// Attaches the mount at a path. Returns `false` if the path does not exist or leads through a link now.
     pub(super) fn attach(&self, path: &Path) -> io::Result<bool> {
         let Some(place) = open(path)? else {
             return Ok(false);
         };
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        move_mount(&self.0, c"", &place, c"", flags)?;
-        Ok(true)
+        match move_mount(&self.0, c"", &place, c"", flags) {
+            Ok(()) => Ok(true),
+            // One of them is a directory, and the other is none.
+            Err(Errno::NOTDIR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
-    /// Attaches the mount at a path. If the path does not exist, makes an empty directory or file there first.
-    pub(super) fn attach_or_create(&self, path: &Path) -> io::Result<()> {
+    /// Attaches the mount at a path. If the path does not exist, makes an empty directory or file there first. Returns `false` if something
+    /// else is there, as a command can have made it in its home.
+    pub(super) fn attach_or_create(&self, path: &Path) -> io::Result<bool> {
         if self.attach(path)? {
-            return Ok(());
+            return Ok(true);
         }
         let file = File::from(self.0.try_clone()?);
-        match file.metadata()?.is_dir() {
-            true => fs::create_dir_all(path)?,
-            false => {
-                path.parent().map(fs::create_dir_all).transpose()?;
-                File::create_new(path)?;
-            }
-        }
-        match self.attach(path)? {
-            true => Ok(()),
-            false => Err(io::ErrorKind::NotFound.into()),
+        let made = match file.metadata()?.is_dir() {
+            true => fs::create_dir_all(path),
+            false => path
+                .parent()
+                .map_or(Ok(()), fs::create_dir_all)
+                .and_then(|()| File::create_new(path).map(drop)),
+        };
+        match made {
+            Err(error) if !is_replaced(&error) => Err(error),
+            _ => self.attach(path),
         }
     }
 
     pub(super) fn into_descriptor(self) -> OwnedFd {
         self.0
     }
+
+    /// Makes this mount the root of the namespace, and takes the old root away. The mount must not be attached.
+    pub(super) fn become_root(&self) -> io::Result<()> {
+        // Any directory will do until the root is replaced.
+        const PLACE: &str = "/proc";
+        self.attach(Path::new(PLACE))?;
+        rustix::process::chdir(PLACE)?;
+        // Attaches the old root over the new one: see pivot_root(2).
+        rustix::process::pivot_root(".", ".")?;
+        unmount(".", UnmountFlags::DETACH)?;
+        Ok(rustix::process::chdir("/")?)
+    }
 }
 
-/// Opens a path that contains no links. `None` if the path does not exist or contains one.
+/// Returns whether an error says that something else is at a path, or in a directory without rights.
+fn is_replaced(error: &io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    [
+        Errno::EXIST,
+        Errno::NOTDIR,
+        Errno::LOOP,
+        Errno::ACCESS,
+        Errno::ROFS,
+    ]
+    .map(Some)
+    .contains(&errno)
+}
+
+/// Opens a path. `None` if it does not exist, or leads through a link. It may be a link itself.
 fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::PATH | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     match openat2(CWD, path, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS) {

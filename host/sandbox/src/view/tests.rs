@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use tempfile::TempDir;
 
 use super::*;
+use crate::policy::Mode;
 
 /// A workspace and a directory for temporary files, beside each other.
 struct Setup {
@@ -69,7 +70,7 @@ fn a_chat_has_its_own_temporary_files() {
 #[test]
 fn what_commands_must_never_reach_is_empty() {
     let mut setup = Setup::new();
-    assert_eq!(setup.shown(&setup.path("home/.ssh")), Some(Shown::Nothing));
+    assert_eq!(setup.shown(&setup.path("home/.ssh")), None);
     setup.policy.never.push(setup.path("work/private"));
     assert_eq!(setup.shown(&setup.path("work/private")), None);
     fs::write(setup.path("work/private"), "").unwrap();
@@ -121,10 +122,13 @@ fn protected_paths_are_read_only_and_cannot_be_moved() {
     assert_eq!(setup.shown(&hooks), setup.same("work/.git/hooks", false));
     let git = setup.path("work/.git");
     assert_eq!(setup.shown(&git), setup.same("work/.git", true));
-    for other in ["work/.git/led", "work/.envrc", "home"] {
+    // A link is kept as it is, and so is what it leads to.
+    let led = setup.path("work/.git/led");
+    assert_eq!(setup.shown(&led), setup.same("work/.git/led", true));
+    for other in ["work/.envrc", "home"] {
         assert_eq!(setup.shown(&setup.path(other)), None);
     }
-    let expected: Vec<_> = protect.iter().skip(1).map(PathBuf::from).collect();
+    let expected: Vec<_> = protect.iter().skip(2).map(PathBuf::from).collect();
     assert_eq!(unprotected(&setup.policy, &setup.places), expected);
     setup.policy.mode = Mode::ReadOnly;
     assert_eq!(setup.shown(&git), None);
@@ -154,19 +158,21 @@ fn shown() -> impl Strategy<Value = Shown> {
         of: of.into(),
         writable,
     });
+    let link = "[^\0]{1,20}".prop_map(|to| Shown::Link { to: to.into() });
     let others = [
+        Shown::Directory,
         Shown::Nothing,
         Shown::Processes,
         Shown::Memory,
         Shown::Terminals,
     ];
-    prop_oneof![files, prop::sample::select(others.to_vec())]
+    prop_oneof![files, link, prop::sample::select(others.to_vec())]
 }
 
 proptest! {
     #[test]
     fn views_read_back(steps in prop::collection::vec(("[^\0]{1,20}", shown()), 0..9), network in prop::sample::select(vec![NetworkAccess::Open, NetworkAccess::None, NetworkAccess::Proxy])) {
-        let steps = steps.into_iter().map(|(path, shown)| step(path, shown)).collect();
+        let steps = steps.into_iter().map(|(path, shown)| Step::new(path, shown)).collect();
         let view = View { steps, network };
         prop_assert_eq!(View::decode(&view.encode()).unwrap(), view);
     }

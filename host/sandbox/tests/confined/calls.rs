@@ -12,6 +12,7 @@ for_each_user! {
     nested_sandboxes_are_allowed_if_the_policy_says_so[program = "python3"];
     users_are_mapped_in_nested_namespaces_but_not_by_root[program = "unshare"];
     without_landlock_nothing_is_traced[program = "python3"];
+    no_file_gives_its_rights_to_other_users[program = "python3"];
 }
 
 /// Calls with invalid arguments, so that they have no effect even if they are allowed.
@@ -179,4 +180,26 @@ fn without_landlock_nothing_is_traced(user: User) {
     fixture.errno(&script, EPERM);
     let script = format!("print(call({SYS_pidfd_getfd}, -1, 0, 0))");
     fixture.errno(&script, EPERM);
+}
+
+/// Who runs such a file outside of the sandbox would have the rights of the user of the commands.
+fn no_file_gives_its_rights_to_other_users(user: User) {
+    let fixture = Fixture::new(user);
+    let calls = [
+        format!("call({SYS_fchmod}, os.open('file', os.O_RDWR), 0o4755)"),
+        format!("call({SYS_fchmod}, os.open('file', os.O_RDWR), 0o2755)"),
+        format!("call({SYS_fchmodat}, -100, b'file', 0o4755)"),
+        "call(452, -100, b'file', 0o4755, 0)".to_owned(),
+        format!("call({SYS_mknodat}, -100, b'new', 0o104755, 0)"),
+        format!("call({SYS_openat}, -100, b'new', os.O_CREAT | os.O_RDWR, 0o4755)"),
+        format!("call({SYS_openat}, -100, b'.', os.O_TMPFILE | os.O_RDWR, 0o4755)"),
+    ];
+    for call in calls {
+        fixture.errno(&format!("print({call})"), EPERM);
+    }
+    // A program that looks for `openat2` uses `openat` then.
+    let call = format!("print(call({SYS_openat2}, -100, b'file', bytes(24), 24))");
+    fixture.errno(&call, ENOSYS);
+    fixture.works("chmod 755 file; umask 022; mkdir -m 1777 directory; touch new; cp -p new copy");
+    assert_eq!(fixture.works("stat -c %a file directory"), "755\n1777");
 }

@@ -17,7 +17,7 @@ for_each_user! {
     processes_outside_are_no_way_to_files[];
     credentials_of_the_home_cannot_be_read[];
     what_is_beside_a_hidden_directory_can_be_read[];
-    caches_can_be_written_and_configuration_cannot[];
+    what_the_home_lends_can_only_be_read[];
     a_read_only_workspace_cannot_be_written[];
     settings_of_processes_and_kernel_cannot_be_written[];
     devices_work_and_none_can_be_made[];
@@ -130,9 +130,12 @@ fn what_is_beside_a_hidden_directory_can_be_read(user: User) {
     fixture.refused("ls $ROOT/data/keys", DENIED);
 }
 
-fn caches_can_be_written_and_configuration_cannot(user: User) {
+fn what_the_home_lends_can_only_be_read(user: User) {
     let fixture = Fixture::new(user);
-    fixture.works("echo x > ~/.cargo/registry/new && rm ~/.cargo/registry/cached");
+    fixture.works("cat ~/.cargo/registry/cached");
+    fixture.works("mkdir -p $OWN/.cargo/registry && echo x > $OWN/.cargo/registry/new");
+    fixture.refused("echo x > ~/.cargo/registry/new", DENIED);
+    fixture.refused("rm ~/.cargo/registry/cached", DENIED);
     fixture.refused("echo x >> ~/.cargo/config.toml", DENIED);
     fixture.refused("echo x >> ~/.gitconfig", DENIED);
 }

@@ -15,7 +15,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
-use toolhost_sandbox::{Mode, Places, Policy, Recipe, Sandbox, Support};
+use toolhost_sandbox::{Mode, Places, Plan, Policy, Recipe, Sandbox, Support};
 
 /// The user of the commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,7 +101,12 @@ impl Fixture {
             .iter()
             .map(|(name, value)| (name.as_os_str(), value.as_os_str()));
         let mut places = Places::new(root.join("work"), pairs);
-        places.make_caches();
+        places.home = places.open_home(&root.join("own"), None).unwrap();
+        let policy = Policy {
+            read: vec![root.join("data")],
+            ..Policy::default()
+        };
+        Plan::new(&policy, &places).prepare_home().unwrap();
         if user == User::Nobody {
             give_away(&root);
         }
@@ -118,10 +123,6 @@ impl Fixture {
         places
             .never
             .extend([root.join("state"), root.join("data/keys")]);
-        let policy = Policy {
-            read: vec![root.join("data")],
-            ..Policy::default()
-        };
         Self {
             directory,
             user,
@@ -302,6 +303,7 @@ fn variables(root: &Path) -> Vec<(OsString, OsString)> {
         ("TMPDIR".into(), root.join("temp").into()),
         ("TEMP".into(), root.join("temp").into()),
         ("WORK".into(), root.join("work").into()),
+        ("OWN".into(), root.join("own/files").into()),
         ("OUTSIDE".into(), root.join("outside").into()),
         ("ROOT".into(), root.into()),
         ("LC_ALL".into(), "C".into()),

@@ -132,7 +132,7 @@ server.listen(0, "127.0.0.1", () => require("http").get(server.address(), (answe
 }
 
 fn npm_works(user: User) {
-    let script = "npm init -y && npm pkg set scripts.test='node -e 1' && npm install --offline && npm test && npm pack";
+    let script = "export HOME=$OWN; npm init -y && npm pkg set scripts.test='node -e 1' && npm install --offline && npm test && npm pack";
     Fixture::new(user).works(script);
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context as _;
@@ -47,7 +47,7 @@ pub(super) async fn run(
     let thread = std::thread::Builder::new().name("sandboxed".to_owned());
     thread.spawn(move || {
         let _runtime = runtime.enter();
-        done.send(start(&config, directory, &options.command))
+        done.send(start(&config, &directory, &options.command))
     })?;
     // The terminal also sends its signals to the command, and this program must wait until the command has ended.
     let ignored = async {
@@ -62,11 +62,11 @@ pub(super) async fn run(
     Ok(code(status))
 }
 
-fn start(config: &Config, temporary: PathBuf, command: &[OsString]) -> anyhow::Result<ExitStatus> {
+fn start(config: &Config, directory: &Path, command: &[OsString]) -> anyhow::Result<ExitStatus> {
     let (program, arguments) = command.split_first().context("there is no command")?;
     let term = std::env::var_os("TERM");
     let term = term.as_deref().map(|term| (OsStr::new("TERM"), term));
-    let status = run_confined(config, temporary, program, arguments, term);
+    let status = run_confined(config, directory, program, arguments, term);
     status.with_context(|| format!("{} cannot be started", program.display()))
 }
 

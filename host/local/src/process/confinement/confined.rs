@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use toolhost_sandbox::{
-    Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
+    Entered, Home, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support,
+    View,
 };
 
 use toolhost_state::closed::Closed;
@@ -30,6 +31,8 @@ pub(in crate::process) struct Common {
     places: Places,
     /// The layers that this machine supports; unset until the first sandbox is made.
     support: OnceLock<Support>,
+    /// Whether homes have layers; unset until the first home is made.
+    has_layers: OnceLock<bool>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
     /// Learns of the refusals of proxies; unset until the registry is open.
@@ -44,10 +47,47 @@ pub(in crate::process) struct Confined {
     memory: Option<Arc<OwnedFd>>,
     /// The temporary directory of the chat.
     directory: Option<Directory>,
+    /// The variables of the home of the workspace, if commands do not see it at its usual path.
+    home: Vec<(&'static str, PathBuf)>,
+    /// The directory for what the kernel needs for that home.
+    work: Option<PathBuf>,
     /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
     pub(in crate::process) spawner: Option<Spawner>,
     /// The proxy, if the network is a list of hosts.
     egress: Option<Arc<Egress>>,
+}
+
+/// The directories of a chat.
+#[derive(Clone, Debug, Default)]
+pub(in crate::process) struct OwnDirectories {
+    /// Its temporary directory.
+    pub(super) temporary: Option<PathBuf>,
+    /// The directory for the home of its workspace.
+    pub(super) home: Option<PathBuf>,
+    /// The directory for what the kernel needs for that home.
+    pub(super) work: Option<PathBuf>,
+}
+
+impl OwnDirectories {
+    /// Makes them in a directory.
+    pub(in crate::process) fn below(directory: &Path) -> io::Result<Self> {
+        let make = |name: &str| {
+            let path = directory.join(name);
+            super::private().create(&path).map(|()| Some(path))
+        };
+        Ok(Self {
+            temporary: make("tmp")?,
+            home: make("home")?,
+            work: make("work")?,
+        })
+    }
+
+    /// Removes them. No command may run any more.
+    pub(in crate::process) fn remove(&self) {
+        let all = [&self.temporary, &self.home, &self.work];
+        let all = all.into_iter().flatten();
+        all.for_each(|directory| super::remove(directory));
+    }
 }
 
 /// A temporary directory.
@@ -123,13 +163,11 @@ impl Common {
         let mut places = Places::new(PathBuf::new(), environment.variables());
         places.workspace.clear();
         places.never.extend(closed.paths().map(Path::to_path_buf));
-        if policy.mode == Mode::Workspace {
-            places.make_caches();
-        }
         Self {
             policy,
             places,
             support: OnceLock::new(),
+            has_layers: OnceLock::new(),
             spawner: spawner.cloned(),
             observer: OnceLock::new(),
         }
@@ -170,37 +208,95 @@ impl Common {
         }
     }
 
-    /// Makes the sandbox of a chat in this workspace, with this temporary directory. `policy` is the common policy or a narrower one.
-    /// Must be called within a tokio runtime.
+    /// Opens the home of a workspace in a directory. `None` if the user has none. Must be called within a tokio runtime.
+    fn home(&self, directory: &Path, work: Option<&Path>) -> Result<Option<Home>, Error> {
+        let failed =
+            |error: &io::Error| shortage::failed("cannot make the home of the workspace", error);
+        let has_layers = self.has_layers(directory).map_err(|error| failed(&error))?;
+        let work = work.filter(|_| has_layers).map(Path::to_path_buf);
+        let home = self.places.open_home(directory, work);
+        home.map_err(|error| failed(&error))
+    }
+
+    /// Returns whether this machine supports layers in a directory. The first call tries it.
+    fn has_layers(&self, directory: &Path) -> io::Result<bool> {
+        if let Some(known) = self.has_layers.get() {
+            return Ok(*known);
+        }
+        let has_namespaces = self
+            .support()
+            .is_ok_and(|support| support.namespaces.is_ok());
+        let Some(spawner) = self.spawner.as_ref().filter(|_| has_namespaces) else {
+            return Ok(false);
+        };
+        let trial = tempfile::Builder::new()
+            .prefix("trial")
+            .tempdir_in(directory)?;
+        for name in ["lower", "upper", "work"] {
+            std::fs::create_dir(trial.path().join(name))?;
+        }
+        let result = spawner.within(&View::trial_of_layers(trial.path()));
+        let has_layers = match result {
+            Ok(_) => true,
+            // The next chat tries it again.
+            Err(error) if shortage::of_namespaces(&error).is_some() => return Err(error),
+            Err(error) => {
+                tracing::info!(%error, "caches of toolchains begin empty in each workspace, because this machine cannot show them in layers");
+                false
+            }
+        };
+        _ = crate::removal::remove(trial.path());
+        Ok(*self.has_layers.get_or_init(|| has_layers))
+    }
+
+    /// Makes the sandbox of a chat in this workspace, with these directories. `policy` is the common policy or a narrower one. Must be
+    /// called within a tokio runtime.
     pub(in crate::process) fn confine(
         &self,
         workspace: &Path,
         policy: &Policy,
-        directory: Option<PathBuf>,
+        own: OwnDirectories,
         chat: Option<&ChatId>,
     ) -> Result<Confined, Error> {
+        let OwnDirectories {
+            temporary: directory,
+            home,
+            work,
+        } = own;
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
+        places.home = match home {
+            Some(home) => self.home(&home, work.as_deref())?,
+            None => None,
+        };
         let mut directory = directory.map(|path| Directory {
             seen_at: path.clone(),
             path,
         });
         let plan = Plan::new(policy, &places);
+        let prepared = plan.prepare_home();
+        prepared
+            .map_err(|error| shortage::failed("cannot make the home of the workspace", &error))?;
         let mut within = None;
         if let Some(directory) = &mut directory {
             let view = View::of(&plan, &directory.path);
-            within = self.enter(&view)?;
-            if within.is_some() {
+            if let Some((spawner, entered)) = self.enter(&view)? {
                 directory.seen_at = view.temporary(&directory.path).to_path_buf();
+                within = Some((spawner, view, entered));
             }
         }
-        let (spawner, mut entered) = within.unzip();
         let support = self
             .support_for(policy)
             .map_err(|error| unprepared(&error))?;
-        let sandbox = Sandbox::of(plan, &support, entered.as_ref());
+        let view = within.as_ref().map(|(_, view, entered)| (view, entered));
+        let sandbox = Sandbox::of(plan, &support, view);
         let sandbox = Arc::new(sandbox.map_err(|error| unprepared(&error))?);
-        let listener = entered.as_mut().and_then(|entered| entered.listener.take());
+        let (mut spawner, mut memory, mut listener) = (None, None, None);
+        if let Some((own, _, entered)) = within {
+            spawner = Some(own);
+            memory = entered.open(Path::new(MEMORY)).ok().map(Arc::new);
+            listener = entered.listener;
+        }
         let egress = match (listener, &policy.network) {
             (Some(listener), Network::Hosts(hosts)) => {
                 let reports = Reports {
@@ -212,14 +308,16 @@ impl Common {
             }
             _ => None,
         };
-        let memory = entered.and_then(|entered| {
-            let mut new = entered.new.into_iter();
-            new.find_map(|(path, root)| (path == Path::new(MEMORY)).then_some(root))
-        });
+        let home = match spawner {
+            Some(_) => Vec::new(),
+            None => places.variables_of_home(),
+        };
         Ok(Confined {
             sandbox,
-            memory: memory.map(Arc::new),
+            memory,
             directory,
+            home,
+            work,
             spawner,
             egress,
         })
@@ -302,10 +400,13 @@ impl Confined {
         }
     }
 
-    /// Waits until nothing is left of the ended namespaces.
+    /// Waits until nothing is left of the ended namespaces, and removes what they needed.
     pub(super) async fn gone(&self) {
         if let Some(spawner) = &self.spawner {
             spawner.gone().await;
+        }
+        if let Some(work) = &self.work {
+            super::remove(work);
         }
     }
 
@@ -347,7 +448,10 @@ impl Confined {
         let directories = self.directory.iter().flat_map(|directory| {
             VARIABLES.map(|name| (name, directory.seen_at.clone().into_os_string()))
         });
+        let home = self.home.iter();
+        let home = home.map(|(name, path)| (*name, path.clone().into_os_string()));
         let proxies = self.egress.iter().flat_map(|egress| egress.variables());
-        directories.chain(proxies.map(|(name, value)| (name, value.into())))
+        let own = directories.chain(home);
+        own.chain(proxies.map(|(name, value)| (name, value.into())))
     }
 }

@@ -1,0 +1,234 @@
+//! The home of a workspace, and the caches of toolchains: what a command writes there, nobody else reads.
+
+use reqwest::Method;
+use serde_json::json;
+use toolhost_needs::needs;
+
+use super::site::{DEFAULT, Ground, PLAIN, Site};
+
+/// Files in caches of toolchains, which a later build executes.
+const CACHES: &[&str] = &[
+    ".cargo/registry/src/index/semver-1.0.0/src/lib.rs",
+    ".npm/_cacache/content-v2/sha512/00/11/22",
+    ".cache/pip/http-v2/0/1/2/3/4/01234.body",
+    "go/pkg/mod/example.com/module@v1.0.0/module.go",
+    ".m2/repository/org/example/library/1.0/library-1.0.jar",
+];
+
+/// The text of each of them.
+const THEIRS: &str = "theirs\n";
+
+/// Returns a ground whose user has files in caches, and two workspaces with names: `a` and `b`.
+fn ground() -> Ground {
+    let ground = Ground::new();
+    for cache in CACHES {
+        ground.write(&format!("home/{cache}"), THEIRS);
+    }
+    let root = ground.path("data/spaces");
+    let config = format!("[workspaces]\nroot = '{}'\n", root.display());
+    ground.write("home/.config/toolhost/toolhost.toml", &config);
+    ground
+}
+
+/// Serves the two workspaces. The chats of each begin with its name.
+async fn serve(ground: Ground, flags: &[&str], chats: &[&str]) -> Site {
+    let site = ground.serve(flags);
+    for name in ["a", "b"] {
+        let made = site.request(Method::PUT, &format!("/v1/workspaces/{name}"));
+        assert!(made.send().await.unwrap().status().is_success());
+    }
+    for chat in chats {
+        let bound = site.request(Method::PUT, &format!("/v1/chats/{chat}"));
+        let bound = bound.json(&json!({ "workspace": &chat[..1] })).send().await;
+        assert!(bound.unwrap().status().is_success(), "{chat}");
+    }
+    site
+}
+
+async fn works_in(site: &Site, chat: &str, script: &str) -> String {
+    let reply = site.run_in(chat, script).await;
+    assert_eq!(reply.code, Some(0), "{chat}: {script}: {}", reply.output);
+    reply.output
+}
+
+/// How many homes there are.
+fn homes(site: &Site) -> usize {
+    let homes = std::fs::read_dir(site.path("state/homes"));
+    homes.map_or(0, |homes| {
+        let homes = homes.map(|home| home.unwrap().file_name());
+        homes
+            .filter(|name| !name.to_string_lossy().starts_with("trial"))
+            .count()
+    })
+}
+
+async fn a_home_stays_with_its_workspace(flags: &[&str]) {
+    let site = serve(ground(), flags, &["a1", "a2", "b1"]).await;
+    works_in(
+        &site,
+        "a1",
+        "echo mine > ~/file; mkdir -p ~/.config/tool; git config --global user.name Me",
+    )
+    .await;
+    let own = works_in(&site, "a2", "cat ~/file; git config --global user.name").await;
+    assert_eq!(own, "mine\nMe\n");
+    // A new home has the files that the user's home lends.
+    assert_eq!(
+        works_in(&site, "b1", "git config --global user.name").await,
+        "A\n"
+    );
+    assert_ne!(site.run_in("b1", "cat ~/file").await.code, Some(0));
+    assert_ne!(site.run_in("default", "cat ~/file").await.code, Some(0));
+    for name in ["file", ".config/tool"] {
+        assert!(!site.path("home").join(name).exists(), "{name}");
+    }
+    let theirs = std::fs::read_to_string(site.path("home/.gitconfig")).unwrap();
+    assert!(theirs.contains("name = A"), "{theirs}");
+    // It stays when the host ends.
+    let ground = site.end(nix::sys::signal::Signal::SIGKILL);
+    let site = serve(ground, flags, &["a3", "b2"]).await;
+    assert_eq!(works_in(&site, "a3", "cat ~/file").await, "mine\n");
+    // With the workspace, it is removed.
+    let before = homes(&site);
+    let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
+    assert!(removed.send().await.unwrap().status().is_success());
+    assert_eq!(homes(&site), before - 1);
+    let site = serve(site.end(nix::sys::signal::Signal::SIGTERM), flags, &["a4"]).await;
+    assert_ne!(site.run_in("a4", "cat ~/file").await.code, Some(0));
+}
+
+#[needs(namespaces, program = "git")]
+#[tokio::test]
+async fn a_home_is_that_of_the_workspace() {
+    a_home_stays_with_its_workspace(DEFAULT).await;
+}
+
+#[needs(program = "git")]
+#[tokio::test]
+async fn without_namespaces_a_variable_leads_to_the_home() {
+    a_home_stays_with_its_workspace(PLAIN).await;
+}
+
+/// What a command leaves in a cache is executed by the next build, also that of the user outside of the sandbox.
+#[needs(namespaces)]
+#[tokio::test]
+async fn caches_are_lent_and_never_changed() {
+    let site = serve(ground(), DEFAULT, &["a1", "a2", "b1"]).await;
+    for cache in CACHES {
+        let before = site.path("home").join(cache).metadata().unwrap();
+        assert_eq!(
+            works_in(&site, "a1", &format!("cat ~/{cache}")).await,
+            THEIRS
+        );
+        works_in(
+            &site,
+            "a1",
+            &format!("echo poison >> ~/{cache}; echo new > ~/{cache}.new"),
+        )
+        .await;
+        works_in(
+            &site,
+            "a1",
+            &format!("chmod 700 ~/{cache}; touch -d 2001-01-01 ~/{cache}"),
+        )
+        .await;
+        let own = works_in(&site, "a2", &format!("cat ~/{cache} ~/{cache}.new")).await;
+        assert_eq!(own, format!("{THEIRS}poison\nnew\n"), "{cache}");
+        assert_eq!(
+            works_in(&site, "b1", &format!("cat ~/{cache}")).await,
+            THEIRS
+        );
+        assert_ne!(
+            site.run_in("b1", &format!("cat ~/{cache}.new")).await.code,
+            Some(0)
+        );
+        works_in(&site, "a1", &format!("rm ~/{cache}; ! cat ~/{cache}")).await;
+        assert_eq!(
+            works_in(&site, "b1", &format!("cat ~/{cache}")).await,
+            THEIRS
+        );
+        let path = site.path("home").join(cache);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), THEIRS);
+        let after = path.metadata().unwrap();
+        assert_eq!(after.permissions(), before.permissions(), "{cache}");
+        assert_eq!(
+            after.modified().unwrap(),
+            before.modified().unwrap(),
+            "{cache}"
+        );
+        assert!(!path.with_extension("new").exists());
+    }
+    // A closed path of a directory that is lent does not exist, and a command can make its own.
+    works_in(
+        &site,
+        "a1",
+        "! ls -A ~/.cargo | grep credentials; ! cat ~/.cargo/credentials.toml",
+    )
+    .await;
+    works_in(&site, "a1", "echo own > ~/.cargo/credentials.toml; rm ~/.cargo/credentials.toml; ! cat ~/.cargo/credentials.toml").await;
+}
+
+/// Without namespaces, the caches of the user can be read at their own path, and those of the workspace are empty at first.
+#[tokio::test]
+async fn without_namespaces_caches_can_only_be_read() {
+    let site = serve(ground(), PLAIN, &["a1"]).await;
+    for cache in CACHES {
+        assert_eq!(
+            works_in(&site, "a1", &format!("cat @HOME/{cache}")).await,
+            THEIRS
+        );
+        for change in [
+            format!("echo poison >> @HOME/{cache}"),
+            format!("rm @HOME/{cache}"),
+            format!("ln -sf /etc/passwd @HOME/{cache}"),
+        ] {
+            assert_ne!(site.run_in("a1", &change).await.code, Some(0), "{change}");
+        }
+        let path = site.path("home").join(cache);
+        assert_eq!(std::fs::read_to_string(path).unwrap(), THEIRS);
+    }
+    works_in(&site, "a1", "mkdir -p $CARGO_HOME/registry; echo x > $CARGO_HOME/registry/x; test $CARGO_HOME = ~/.cargo").await;
+}
+
+#[needs(namespaces, program = "pip", program = "npm")]
+#[tokio::test]
+async fn programs_can_be_installed_into_the_home() {
+    let site = serve(ground(), DEFAULT, &["a1", "a2", "b1"]).await;
+    let package = "mkdir -p p && cd p && echo '{\"name\": \"small\", \"version\": \"1.0.0\", \"bin\": \"small.js\"}' > package.json && \
+                   printf '#!/bin/sh\\necho small\\n' > small.js && chmod +x small.js";
+    works_in(
+        &site,
+        "a1",
+        &format!("{package} && npm config set prefix ~/.own && npm i -g --offline ."),
+    )
+    .await;
+    assert_eq!(works_in(&site, "a2", "~/.own/bin/small").await, "small\n");
+    assert_ne!(site.run_in("b1", "~/.own/bin/small").await.code, Some(0));
+}
+
+/// What a command puts in the way keeps no later chat from its start, and leads the host nowhere.
+#[needs(namespaces)]
+#[tokio::test]
+async fn what_is_in_the_way_in_a_home_is_left_out() {
+    let ground = ground();
+    ground.write("home/.config/git/ignore", "theirs\n");
+    let site = serve(ground, DEFAULT, &["a1", "a2", "a3", "a4", "a5"]).await;
+    works_in(&site, "a1", "cat ~/.config/git/ignore").await;
+    works_in(
+        &site,
+        "a1",
+        "mv ~/.config ~/moved; ln -s @OUTSIDE ~/.config",
+    )
+    .await;
+    works_in(
+        &site,
+        "a2",
+        "test -L ~/.config; rm ~/.config; echo file > ~/.config",
+    )
+    .await;
+    works_in(&site, "a3", "cat ~/.config; rm ~/.config; mkfifo ~/.config").await;
+    works_in(&site, "a4", "test -p ~/.config; rm ~/.config; chmod 0 ~").await;
+    works_in(&site, "a5", "chmod 700 ~; cat ~/.cargo/registry/cached").await;
+    let outside = std::fs::read_dir(site.path("outside")).unwrap();
+    assert_eq!(outside.count(), 1);
+}
