@@ -1,5 +1,6 @@
 //! The home of a workspace, and the caches of toolchains: what a command writes there, nobody else reads.
 
+use nix::sys::signal::Signal;
 use reqwest::Method;
 use serde_json::json;
 use toolhost_needs::needs;
@@ -85,7 +86,7 @@ async fn a_home_stays_with_its_workspace(flags: &[&str]) {
     let theirs = std::fs::read_to_string(site.path("home/.gitconfig")).unwrap();
     assert!(theirs.contains("name = A"), "{theirs}");
     // It stays when the host ends.
-    let ground = site.end(nix::sys::signal::Signal::SIGKILL);
+    let ground = site.end(Signal::SIGKILL);
     let site = serve(ground, flags, &["a3", "b2"]).await;
     assert_eq!(works_in(&site, "a3", "cat ~/file").await, "mine\n");
     // With the workspace, it is removed.
@@ -93,7 +94,7 @@ async fn a_home_stays_with_its_workspace(flags: &[&str]) {
     let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
     assert!(removed.send().await.unwrap().status().is_success());
     assert_eq!(homes(&site), before - 1);
-    let site = serve(site.end(nix::sys::signal::Signal::SIGTERM), flags, &["a4"]).await;
+    let site = serve(site.end(Signal::SIGTERM), flags, &["a4"]).await;
     assert_ne!(site.run_in("a4", "cat ~/file").await.code, Some(0));
 }
 
@@ -231,4 +232,19 @@ async fn what_is_in_the_way_in_a_home_is_left_out() {
     works_in(&site, "a5", "chmod 700 ~; cat ~/.cargo/registry/cached").await;
     let outside = std::fs::read_dir(site.path("outside")).unwrap();
     assert_eq!(outside.count(), 1);
+}
+
+/// An operator removes a state directory as any other.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_state_directory_can_be_removed() {
+    let site = serve(ground(), DEFAULT, &["a1"]).await;
+    works_in(
+        &site,
+        "a1",
+        "rm ~/.cargo/registry/src/index/semver-1.0.0/src/lib.rs",
+    )
+    .await;
+    let ground = site.end(Signal::SIGKILL);
+    std::fs::remove_dir_all(ground.path("state")).unwrap();
 }

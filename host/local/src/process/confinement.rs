@@ -220,7 +220,7 @@ impl Confinement {
             Mode::ReadOnly | Mode::Workspace => OwnDirectories {
                 temporary: sandboxes.directory.clone(),
                 home: self.make_home(&workspace)?,
-                work: make_work(sandboxes.directory.as_deref())?,
+                work: sandboxes.directory.as_deref().map(work),
             },
         };
         let confined = self.common.confine(&workspace, &policy, own, chat)?;
@@ -275,8 +275,7 @@ impl Confinement {
         let made = home
             .as_ref()
             .map(|home| private().recursive(true).create(home));
-        let made = made.transpose();
-        made.map_err(|error| shortage::failed("cannot make the home of the workspace", &error))?;
+        made.transpose().map_err(confined::no_home)?;
         Ok(home)
     }
 
@@ -394,20 +393,15 @@ fn make_directory(parent: &Path) -> io::Result<PathBuf> {
     Ok(directory.keep())
 }
 
-/// Returns the directory for what the kernel needs for the homes of a chat with this temporary directory.
+/// Returns the parent of the directories for what the kernel needs for the home of a chat with this temporary directory.
 fn work(directory: &Path) -> PathBuf {
     directory.with_extension("work")
 }
 
-/// Makes a directory for what the kernel needs for one home of a chat with this temporary directory.
-fn make_work(directory: Option<&Path>) -> Result<Option<PathBuf>, Error> {
-    let made = directory.map(|directory| {
-        let work = work(directory);
-        private().recursive(true).create(&work)?;
-        make_directory(&work)
-    });
-    let made = made.transpose();
-    made.map_err(|error| shortage::failed("cannot make the home of the workspace", &error))
+/// Makes a directory for what the kernel needs for a home in one view.
+fn make_work(parent: &Path) -> io::Result<PathBuf> {
+    private().recursive(true).create(parent)?;
+    make_directory(parent)
 }
 
 /// Sets mode 0700 for a new directory. By default, the mode depends on the umask.

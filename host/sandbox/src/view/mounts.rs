@@ -1,10 +1,11 @@
 //! Detached mounts: mounts that are at no path yet, and attaching them.
 
 use std::ffi::CStr;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use nix::libc;
@@ -88,6 +89,8 @@ impl Mount {
         fsconfig_set_string(&context, c"workdir", &*layer.work)?;
         fsconfig_set_flag(&context, c"userxattr")?;
         fsconfig_create(&context)?;
+        // The kernel makes a directory without rights, which its owner could not remove as any other.
+        _ = fs::set_permissions(layer.work.join("work"), Permissions::from_mode(0o700));
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         Ok(Self(fsmount(
             &context,

@@ -9,8 +9,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use toolhost_sandbox::{
-    Entered, Home, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support,
-    View,
+    Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
 };
 
 use toolhost_state::closed::Closed;
@@ -64,7 +63,7 @@ pub(in crate::process) struct OwnDirectories {
     pub(super) temporary: Option<PathBuf>,
     /// The directory for the home of its workspace.
     pub(super) home: Option<PathBuf>,
-    /// The directory for what the kernel needs for that home.
+    /// The parent of the directories for what the kernel needs for that home.
     pub(super) work: Option<PathBuf>,
 }
 
@@ -208,16 +207,6 @@ impl Common {
         }
     }
 
-    /// Opens the home of a workspace in a directory. `None` if the user has none. Must be called within a tokio runtime.
-    fn home(&self, directory: &Path, work: Option<&Path>) -> Result<Option<Home>, Error> {
-        let failed =
-            |error: &io::Error| shortage::failed("cannot make the home of the workspace", error);
-        let has_layers = self.has_layers(directory).map_err(|error| failed(&error))?;
-        let work = work.filter(|_| has_layers).map(Path::to_path_buf);
-        let home = self.places.open_home(directory, work);
-        home.map_err(|error| failed(&error))
-    }
-
     /// Returns whether this machine supports layers in a directory. The first call tries it.
     fn has_layers(&self, directory: &Path) -> io::Result<bool> {
         if let Some(known) = self.has_layers.get() {
@@ -265,18 +254,20 @@ impl Common {
         } = own;
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
-        places.home = match home {
-            Some(home) => self.home(&home, work.as_deref())?,
-            None => None,
+        let work = match (&home, work) {
+            (Some(home), Some(work)) if self.has_layers(home).map_err(no_home)? => {
+                Some(super::make_work(&work).map_err(no_home)?)
+            }
+            _ => None,
         };
+        let home = home.map(|home| self.places.open_home(&home, work.clone()));
+        places.home = home.transpose().map_err(no_home)?.flatten();
         let mut directory = directory.map(|path| Directory {
             seen_at: path.clone(),
             path,
         });
         let plan = Plan::new(policy, &places);
-        let prepared = plan.prepare_home();
-        prepared
-            .map_err(|error| shortage::failed("cannot make the home of the workspace", &error))?;
+        plan.prepare_home().map_err(no_home)?;
         let mut within = None;
         if let Some(directory) = &mut directory {
             let view = View::of(&plan, &directory.path);
@@ -377,6 +368,12 @@ impl Common {
         let support = support(&self.policy, self.spawner.as_ref())?;
         Ok(self.support.get_or_init(|| support))
     }
+}
+
+/// Makes the error of a start whose home cannot be made.
+#[expect(clippy::needless_pass_by_value, reason = "this maps errors")]
+pub(super) fn no_home(error: io::Error) -> Error {
+    shortage::failed("cannot make the home of the workspace", &error)
 }
 
 /// Makes the error of a start whose sandbox cannot be prepared.
