@@ -248,3 +248,37 @@ async fn a_state_directory_can_be_removed() {
     let ground = site.end(Signal::SIGKILL);
     std::fs::remove_dir_all(ground.path("state")).unwrap();
 }
+
+/// One writes into the layers of the home, and the other into its own.
+#[needs(namespaces)]
+#[tokio::test]
+async fn chats_of_one_workspace_write_at_the_same_time() {
+    let site = serve(ground(), DEFAULT, &["a1", "a2", "a3"]).await;
+    for chat in ["a1", "a2"] {
+        works_in(
+            &site,
+            chat,
+            "ls ~/.cargo/registry; ! cat ~/.cargo/registry/new",
+        )
+        .await;
+    }
+    let write = "echo $CODER_CHAT_ID > ~/.cargo/registry/new; mkdir -p ~/.cargo/registry/inner; touch ~/.cargo/registry/inner/file; \
+                 rm ~/.cargo/registry/cached";
+    for chat in ["a1", "a2"] {
+        works_in(&site, chat, write).await;
+        let own = works_in(
+            &site,
+            chat,
+            "cat ~/.cargo/registry/new; ls ~/.cargo/registry",
+        )
+        .await;
+        assert_eq!(own, format!("{chat}\ninner\nnew\nsrc\n"));
+    }
+    // The first one wrote into the home.
+    assert_eq!(
+        works_in(&site, "a3", "cat ~/.cargo/registry/new").await,
+        "a1\n"
+    );
+    assert!(site.path("home/.cargo/registry/cached").exists());
+    assert!(!site.path("home/.cargo/registry/new").exists());
+}

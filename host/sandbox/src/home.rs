@@ -19,18 +19,33 @@ pub struct Home {
     path: PathBuf,
     /// The directory that has the home and the layers.
     directory: PathBuf,
-    /// The directory of what overlayfs needs for the layers; `None`: this machine has no layers.
-    work: Option<PathBuf>,
+    /// Where the layers are; `None`: this machine has no layers.
+    layers: Option<Layers>,
+}
+
+/// Where the layers of a view are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layers {
+    /// A directory beside the home, on the same mount, for what overlayfs needs. No other view may use it.
+    pub work: PathBuf,
+    /// Whether the view writes into the layers of the home. Only one view may, at a time. Others see them, and write into layers of their
+    /// own, in `work`.
+    pub is_first: bool,
 }
 
 /// The directories of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
+    /// The option of overlayfs for what is beneath.
+    pub(crate) lower: PathBuf,
     /// What commands write. The files that they removed are devices with the number 0, as overlayfs marks them.
     pub(crate) upper: PathBuf,
     /// What overlayfs needs for itself. Each mount needs its own: it empties the directory.
     pub(crate) work: PathBuf,
 }
+
+/// The directory of the layers of a view, among what overlayfs needs for it.
+const UPPER: &str = "upper";
 
 /// The most bytes of a file of the user's home that a new home gets as a copy.
 const MOST_COPIED: u64 = 1 << 20;
@@ -39,7 +54,7 @@ impl Home {
     /// Opens a home, as [`crate::Places::open_home`] does.
     pub(crate) fn open<'a>(
         directory: &Path,
-        work: Option<PathBuf>,
+        layers: Option<Layers>,
         user_home: Option<&Path>,
         lent: impl Iterator<Item = &'a Path>,
     ) -> io::Result<Option<Self>> {
@@ -53,7 +68,7 @@ impl Home {
         let home = Self {
             path,
             directory: directory.to_path_buf(),
-            work,
+            layers,
         };
         if !home.files().is_dir() {
             let new = directory.join("new");
@@ -84,11 +99,33 @@ impl Home {
         self.directory.join("files")
     }
 
+    /// Returns whether commands have written into layers of this view alone, which nobody else has.
+    #[must_use]
+    pub fn has_own_files(&self) -> bool {
+        let Some(Layers { work, .. }) = &self.layers else {
+            return false;
+        };
+        let layers = fs::read_dir(work.join(UPPER))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut files = layers.flat_map(|layer| fs::read_dir(layer.path()).into_iter().flatten());
+        files.next().is_some()
+    }
+
     /// Returns the layer over a directory that is lent; `None` if this machine has no layers.
     pub(crate) fn layer(&self, lent: &Path) -> Option<Layer> {
-        let work = self.work.as_ref()?.join(file_name(lent));
-        let upper = self.own(lent);
-        Some(Layer { upper, work })
+        let Layers { work, is_first } = self.layers.as_ref()?;
+        let own = work.join(UPPER).join(file_name(lent));
+        let (upper, beneath) = match is_first {
+            true => (self.own(lent), None),
+            false => (own, Some(self.own(lent))),
+        };
+        Some(Layer {
+            lower: lower(beneath.as_deref().into_iter().chain([lent])),
+            work: work.join(file_name(lent)),
+            upper,
+        })
     }
 
     /// Returns the directory of what commands write into a directory that is lent.
@@ -108,21 +145,43 @@ impl Home {
 
     /// Makes the layer over a directory that is lent. Closed paths are as if commands had removed them.
     pub(crate) fn make_layer(&self, lent: &Path, never: &Closed) -> io::Result<()> {
-        let upper = self.own(lent);
-        if !upper.is_dir() {
-            make(&upper)?;
-            // The mode of the upper directory is that of both.
-            let mode = lent.metadata()?.permissions();
-            fs::set_permissions(&upper, mode)?;
-        }
+        let own = self.own(lent);
+        make_upper(&own, lent)?;
         match self.layer(lent) {
             Some(layer) => {
                 make(&layer.work)?;
-                remove_closed(lent, &upper, never)
+                make_upper(&layer.upper, lent)?;
+                remove_closed(lent, &own, never)
             }
             None => Ok(()),
         }
     }
+}
+
+/// Returns the option of overlayfs for directories, of which the first one is on top. A colon separates them.
+pub(crate) fn lower<'a>(directories: impl Iterator<Item = &'a Path>) -> PathBuf {
+    let mut option = Vec::new();
+    for directory in directories {
+        if !option.is_empty() {
+            option.push(b':');
+        }
+        for byte in directory.as_os_str().as_bytes() {
+            if matches!(byte, b':' | b'\\') {
+                option.push(b'\\');
+            }
+            option.push(*byte);
+        }
+    }
+    OsString::from_vec(option).into()
+}
+
+/// Makes an upper directory, unless it is there. Its mode is that of what is shown.
+fn make_upper(upper: &Path, lent: &Path) -> io::Result<()> {
+    if upper.is_dir() {
+        return Ok(());
+    }
+    make(upper)?;
+    fs::set_permissions(upper, lent.metadata()?.permissions())
 }
 
 /// Marks the closed paths of a directory as removed in its layer, also those that do not exist yet.
@@ -248,8 +307,12 @@ mod tests {
 
         fn open(&self) -> Home {
             let directory = self.directory.path().join("home");
+            let layers = Layers {
+                work: directory.join("work"),
+                is_first: true,
+            };
             self.places
-                .open_home(&directory, Some(directory.join("work")))
+                .open_home(&directory, Some(layers))
                 .unwrap()
                 .unwrap()
         }
@@ -345,6 +408,12 @@ mod tests {
             assert!(!name.as_bytes().contains(&b'/'));
             assert!(!names[..number].contains(name));
         }
+    }
+
+    #[test]
+    fn a_colon_in_a_path_separates_nothing() {
+        let paths = ["/a:b", "/c\\d"].map(Path::new);
+        assert_eq!(lower(paths.into_iter()), Path::new("/a\\:b:/c\\\\d"));
     }
 
     #[test]

@@ -32,7 +32,7 @@ mod sys;
 mod view;
 
 pub use files::may_use_openat2;
-pub use home::Home;
+pub use home::{Home, Layers};
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use places::{Lent, Places, credentials, is_of_system};

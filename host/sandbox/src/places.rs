@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::home::Home;
+use crate::home::{Home, Layers};
 
 /// The paths that commands of one workspace can reach. `Places::new` returns the defaults; a [`crate::Policy`] adds and removes paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -70,14 +70,12 @@ impl Places {
     /// Opens the home of a workspace in a directory, for commands that see it at the user's home, and makes it if it is new. A new home has
     /// copies of the files that the user's home lends, such as `.gitconfig`. `None` if the user has no home, or `/`.
     ///
-    /// If this machine has layers, `work` is a directory beside it, on the same mount. No other view may use it.
-    ///
     /// # Errors
     ///
     /// If a directory cannot be made.
-    pub fn open_home(&self, directory: &Path, work: Option<PathBuf>) -> io::Result<Option<Home>> {
+    pub fn open_home(&self, directory: &Path, layers: Option<Layers>) -> io::Result<Option<Home>> {
         let lent = self.lent.iter().map(|lent| lent.path.as_path());
-        Home::open(directory, work, self.user_home.as_deref(), lent)
+        Home::open(directory, layers, self.user_home.as_deref(), lent)
     }
 
     /// Returns the variables that name the home and the toolchains for commands without namespaces, which see the home of the workspace at

@@ -67,8 +67,8 @@ enum Shown {
     Nothing,
     /// The files at the path `of`, which may be the path of the step itself.
     Files { of: PathBuf, writable: bool },
-    /// The files at a path, with what commands write on top of them: a file system `overlay`.
-    Layers { lower: PathBuf, layer: Layer },
+    /// Files with what commands write on top of them: a file system `overlay`.
+    Layers { layer: Layer },
     /// Copies of the files at a path, which belong to the user of the commands.
     Copies { of: PathBuf },
     /// The processes of these namespaces: a file system `proc`.
@@ -113,13 +113,14 @@ impl View {
     /// Makes a view with a layer in this directory, to find out whether this machine supports layers there. The directory must exist.
     #[must_use]
     pub fn trial_of_layers(directory: &Path) -> Self {
+        let lower = directory.join("lower");
         let layer = Layer {
+            lower: crate::home::lower(std::iter::once(lower.as_path())),
             upper: directory.join("upper"),
             work: directory.join("work"),
         };
-        let lower = directory.join("lower");
         let mut steps = steps::of_all_views();
-        steps.push(Step::new(lower.clone(), Shown::Layers { lower, layer }));
+        steps.push(Step::new(lower, Shown::Layers { layer }));
         Self {
             steps,
             network: NetworkAccess::Open,

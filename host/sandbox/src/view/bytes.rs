@@ -31,7 +31,7 @@ impl View {
                 Shown::Directory => (6, vec![]),
                 Shown::Link { to } => (7, vec![to]),
                 Shown::Copies { of } => (9, vec![of]),
-                Shown::Layers { lower, layer } => (8, vec![lower, &layer.upper, &layer.work]),
+                Shown::Layers { layer } => (8, vec![&layer.lower, &layer.upper, &layer.work]),
             };
             bytes.push(kind);
             for path in std::iter::once(path).chain(paths) {
@@ -73,8 +73,8 @@ impl View {
                     of: self::path(&mut rest)?,
                 },
                 8 => Shown::Layers {
-                    lower: self::path(&mut rest)?,
                     layer: Layer {
+                        lower: self::path(&mut rest)?,
                         upper: self::path(&mut rest)?,
                         work: self::path(&mut rest)?,
                     },

@@ -116,7 +116,7 @@ impl View {
             let made = match &step.shown {
                 Shown::Directory | Shown::Link { .. } | Shown::Nothing => Ok(None),
                 Shown::Files { of, writable } => files(of, *writable),
-                Shown::Layers { lower, layer } => Mount::layers(lower, layer).map(Some),
+                Shown::Layers { layer } => Mount::layers(layer).map(Some),
                 Shown::Copies { of } => copies::of(of).map(Some),
                 Shown::Processes => Mount::new(&PROCESSES).map(Some),
                 Shown::Memory => Mount::new(&MEMORY).map(Some),

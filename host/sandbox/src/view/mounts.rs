@@ -4,7 +4,6 @@ use std::ffi::CStr;
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -74,17 +73,10 @@ impl Mount {
         )?))
     }
 
-    /// Makes a file system that shows `lower`, and what is written on top of it in `layer`. It keeps its notes in attributes that need no
-    /// privilege.
-    pub(super) fn layers(lower: &Path, layer: &Layer) -> io::Result<Self> {
+    /// Makes a file system with layers. It keeps its notes in attributes that need no privilege.
+    pub(super) fn layers(layer: &Layer) -> io::Result<Self> {
         let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        // A colon separates several directories.
-        let lower = lower.as_os_str().as_bytes().iter();
-        let lower = lower.flat_map(|byte| match byte {
-            b':' | b'\\' => vec![b'\\', *byte],
-            byte => vec![*byte],
-        });
-        fsconfig_set_string(&context, c"lowerdir", lower.collect::<Vec<_>>())?;
+        fsconfig_set_string(&context, c"lowerdir", &*layer.lower)?;
         fsconfig_set_string(&context, c"upperdir", &*layer.upper)?;
         fsconfig_set_string(&context, c"workdir", &*layer.work)?;
         fsconfig_set_flag(&context, c"userxattr")?;

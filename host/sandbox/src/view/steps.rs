@@ -153,8 +153,7 @@ fn of_lent(path: &Path, home: &Home, plan: &Plan<'_>) -> Vec<Step> {
         return Vec::from_iter((!has_copy).then(|| Step::same(path, false)));
     }
     if let Some(layer) = home.layer(path) {
-        let lower = path.to_path_buf();
-        return vec![Step::new(path, Shown::Layers { lower, layer })];
+        return vec![Step::new(path, Shown::Layers { layer })];
     }
     // Without layers, caches are empty at first, and everything else can only be read.
     let is_same = |lent: &&Lent| lent.path.canonicalize().is_ok_and(|real| real == path);

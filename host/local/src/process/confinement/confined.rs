@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use toolhost_sandbox::{
-    Entered, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support, View,
+    Entered, Home, Layers, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox,
+    Support, View,
 };
 
 use toolhost_state::closed::Closed;
@@ -47,7 +49,11 @@ pub(in crate::process) struct Confined {
     /// The temporary directory of the chat.
     directory: Option<Directory>,
     /// The variables of the home of the workspace, if commands do not see it at its usual path.
-    home: Vec<(&'static str, PathBuf)>,
+    variables: Vec<(&'static str, PathBuf)>,
+    /// The home of the workspace.
+    home: Option<Home>,
+    /// The lock on the layers of the home, if this sandbox writes into them.
+    _first: Option<Arc<File>>,
     /// The directory for what the kernel needs for that home.
     work: Option<PathBuf>,
     /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
@@ -254,13 +260,15 @@ impl Common {
         } = own;
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
-        let work = match (&home, work) {
+        let layers = match (&home, work) {
             (Some(home), Some(work)) if self.has_layers(home).map_err(no_home)? => {
-                Some(super::make_work(&work).map_err(no_home)?)
+                Some(first_or_own(home, &work).map_err(no_home)?)
             }
             _ => None,
         };
-        let home = home.map(|home| self.places.open_home(&home, work.clone()));
+        let (layers, first) = layers.unzip();
+        let work = layers.as_ref().map(|layers: &Layers| layers.work.clone());
+        let home = home.map(|home| self.places.open_home(&home, layers));
         places.home = home.transpose().map_err(no_home)?.flatten();
         let mut directory = directory.map(|path| Directory {
             seen_at: path.clone(),
@@ -299,7 +307,7 @@ impl Common {
             }
             _ => None,
         };
-        let home = match spawner {
+        let variables = match spawner {
             Some(_) => Vec::new(),
             None => places.variables_of_home(),
         };
@@ -307,8 +315,10 @@ impl Common {
             sandbox,
             memory,
             directory,
-            home,
+            variables,
+            home: places.home,
             work,
+            _first: first.flatten().map(Arc::new),
             spawner,
             egress,
         })
@@ -370,6 +380,18 @@ impl Common {
     }
 }
 
+/// Returns where the layers of a new view are: those of the home, if no other view writes into them, with a lock; else its own.
+fn first_or_own(home: &Path, work: &Path) -> io::Result<(Layers, Option<File>)> {
+    let lock = File::create(home.join("lock"))?;
+    let is_first = match lock.try_lock() {
+        Ok(()) => true,
+        Err(TryLockError::WouldBlock) => false,
+        Err(TryLockError::Error(error)) => return Err(error),
+    };
+    let work = super::make_work(work)?;
+    Ok((Layers { work, is_first }, is_first.then_some(lock)))
+}
+
 /// Makes the error of a start whose home cannot be made.
 #[expect(clippy::needless_pass_by_value, reason = "this maps errors")]
 pub(super) fn no_home(error: io::Error) -> Error {
@@ -418,7 +440,8 @@ impl Confined {
         self.spawner.as_ref().is_some_and(Spawner::has_ended)
     }
 
-    /// Returns whether the sandbox holds nothing that another one of the same policy would not have: no file is in its shared memory.
+    /// Returns whether the sandbox holds nothing that another one of the same policy would not have: no file is in its shared memory, and
+    /// none in layers of its own.
     pub(super) fn can_be_made_again(&self) -> bool {
         // Each file takes an inode, and the root another. To list them would take a descriptor, of which there may be none.
         let is_empty = |root: &Arc<OwnedFd>| {
@@ -426,7 +449,8 @@ impl Confined {
                 system.f_files > 0 && system.f_files.saturating_sub(system.f_ffree) <= 1
             })
         };
-        self.memory.as_ref().is_none_or(is_empty)
+        let has_own_files = || self.home.as_ref().is_some_and(Home::has_own_files);
+        self.memory.as_ref().is_none_or(is_empty) && !has_own_files()
     }
 
     /// Returns the variables of the sandbox that the command does not set itself.
@@ -445,7 +469,7 @@ impl Confined {
         let directories = self.directory.iter().flat_map(|directory| {
             VARIABLES.map(|name| (name, directory.seen_at.clone().into_os_string()))
         });
-        let home = self.home.iter();
+        let home = self.variables.iter();
         let home = home.map(|(name, path)| (*name, path.clone().into_os_string()));
         let proxies = self.egress.iter().flat_map(|egress| egress.variables());
         let own = directories.chain(home);
