@@ -19,8 +19,9 @@ const ALL: &str = "cat /proc/[0-9]*/cmdline 2> /dev/null | tr '\\0' ' '";
 #[tokio::test]
 async fn a_command_sees_the_processes_of_its_chat_alone() {
     let sees = |site: Site| async move {
-        let own = site.start_in("a", "exec sleep 1111111").await;
-        let other = site.start_in("other", "exec sleep 2222222").await;
+        // The shell stays, and has the text among its arguments. A process that becomes another program has none for a moment.
+        let own = site.start_in("a", "sleep 1111111; true").await;
+        let other = site.start_in("other", "sleep 2222222; true").await;
         let seen = site.works(ALL).await;
         assert!(seen.contains("sleep 1111111"), "{own}: {seen}");
         (seen.contains("sleep 2222222"), other)
