@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::json;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, PLAIN, Site};
+use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
 
 /// Files in caches of toolchains, which a later build executes.
 const CACHES: &[&str] = &[
@@ -33,7 +33,11 @@ fn ground() -> Ground {
 
 /// Serves the two workspaces. The chats of each begin with its name.
 async fn serve(ground: Ground, flags: &[&str], chats: &[&str]) -> Site {
-    let site = ground.serve(flags);
+    made(ground.serve(flags), chats).await
+}
+
+/// Makes the two workspaces, and these chats in them.
+async fn made(site: Site, chats: &[&str]) -> Site {
     for name in ["a", "b"] {
         let made = site.request(Method::PUT, &format!("/v1/workspaces/{name}"));
         assert!(made.send().await.unwrap().status().is_success());
@@ -213,7 +217,7 @@ async fn programs_can_be_installed_into_the_home() {
 async fn what_is_in_the_way_in_a_home_is_left_out() {
     let ground = ground();
     ground.write("home/.config/git/ignore", "theirs\n");
-    let site = serve(ground, DEFAULT, &["a1", "a2", "a3", "a4", "a5"]).await;
+    let site = serve(ground, DEFAULT, &["a1", "a2", "a3", "a4", "a5", "a6"]).await;
     works_in(&site, "a1", "cat ~/.config/git/ignore").await;
     works_in(
         &site,
@@ -229,9 +233,97 @@ async fn what_is_in_the_way_in_a_home_is_left_out() {
     .await;
     works_in(&site, "a3", "cat ~/.config; rm ~/.config; mkfifo ~/.config").await;
     works_in(&site, "a4", "test -p ~/.config; rm ~/.config; chmod 0 ~").await;
-    works_in(&site, "a5", "chmod 700 ~; cat ~/.cargo/registry/cached").await;
+    works_in(
+        &site,
+        "a5",
+        "chmod 700 ~; rm ~/.config ~/.cache -rf; ln -s /proc ~/.cache",
+    )
+    .await;
+    works_in(
+        &site,
+        "a6",
+        "ls ~/.cache/self; cat ~/.cargo/registry/cached",
+    )
+    .await;
     let outside = std::fs::read_dir(site.path("outside")).unwrap();
     assert_eq!(outside.count(), 1);
+}
+
+/// A directory of a command in place of one that is closed later, or with another sandbox, is not merged with it.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_closed_path_stays_closed() {
+    let ground = ground();
+    // Longer than an option of the kernel, and than a name.
+    let cargo = format!("{}/{}/cargo", "a".repeat(200), "b".repeat(200));
+    let never = format!("--sandbox-never=@DATA/{cargo}/keys");
+    ground.write(&format!("data/{cargo}/keys/key"), SECRET);
+    let serve = async |ground: Ground, flags: &[&str]| {
+        let mut command = ground.command("serve", &[flags, &[&never]].concat());
+        command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+        command.env("CARGO_HOME", ground.path(&format!("data/{cargo}")));
+        made(ground.serve_command(command), &["a1", "a2"]).await
+    };
+    let site = serve(ground, PLAIN).await;
+    works_in(
+        &site,
+        "a1",
+        "mkdir $CARGO_HOME/keys; touch $CARGO_HOME/keys/own",
+    )
+    .await;
+    let site = serve(site.end(Signal::SIGTERM), DEFAULT).await;
+    for chat in ["a1", "a2"] {
+        let list = format!("test $CARGO_HOME = @DATA/{cargo} && ls $CARGO_HOME/keys");
+        assert_eq!(works_in(&site, chat, &list).await, "own\n", "{chat}");
+    }
+    // A path that does not exist yet stays closed when a command has had a file there.
+    let own = "echo own > $CARGO_HOME/credentials; rm $CARGO_HOME/credentials";
+    works_in(&site, "a1", own).await;
+    std::fs::write(site.path(&format!("data/{cargo}/credentials")), SECRET).unwrap();
+    for chat in ["a1", "a2"] {
+        let reads = "! cat $CARGO_HOME/credentials; ! ls $CARGO_HOME | grep -x credentials";
+        works_in(&site, chat, reads).await;
+    }
+}
+
+/// The modes of what a command leaves in the layers keep no later chat from its start, nor the home from its removal.
+#[needs(namespaces)]
+#[tokio::test]
+async fn modes_in_the_layers_keep_nobody_from_a_start() {
+    let ground = ground();
+    let site = serve(ground, DEFAULT, &["a1", "a2"]).await;
+    let close =
+        "touch ~/.m2/settings.xml; rm ~/.m2/settings.xml; chmod 500 ~/.m2; chmod 0 ~/.cargo";
+    works_in(&site, "a1", close).await;
+    works_in(&site, "a2", "true").await;
+    let site = serve(site.end(Signal::SIGTERM), DEFAULT, &["a3"]).await;
+    let reads = "! ls ~/.cargo; chmod 700 ~/.cargo; cat ~/.cargo/registry/cached; chmod 0 ~/.cargo";
+    works_in(&site, "a3", reads).await;
+    let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
+    assert!(removed.send().await.unwrap().status().is_success());
+    assert_eq!(homes(&site), 0);
+}
+
+/// A command that moves its workspace away, in its home, would have later chats write elsewhere.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_link_in_place_of_the_workspace_is_an_error() {
+    let ground = Ground::new();
+    ground.write("home/projects/one/file", "theirs\n");
+    let mut command = ground.command_in("home/projects/one", "serve", &[]);
+    command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
+    let site = ground.serve_command(command);
+    let replace =
+        "cd / && mv ~/projects ~/moved && mkdir -p ~/other/one && ln -s ~/other ~/projects";
+    works_in(&site, "a", replace).await;
+    let arguments = json!({ "command": "touch new" });
+    let (_, body) = site.put("b", "execute", arguments).await;
+    assert!(
+        body.to_string()
+            .contains("a command has put something else there"),
+        "{body}"
+    );
+    assert!(!site.path("home/projects/one/new").exists());
 }
 
 /// An operator removes a state directory as any other.

@@ -1,16 +1,16 @@
 //! The home of a workspace: what its commands write into their home, and over what the user's home lends them.
 
-use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::io::Errno;
 use toolhost_state::closed::Closed;
+
+use crate::below;
 
 /// A home of a workspace. Its files stay with the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,16 +36,19 @@ pub struct Layers {
 /// The directories of a layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layer {
-    /// The option of overlayfs for what is beneath.
-    pub(crate) lower: PathBuf,
-    /// What commands write. The files that they removed are devices with the number 0, as overlayfs marks them.
+    /// The directories beneath, the topmost first.
+    pub(crate) lower: Vec<PathBuf>,
+    /// The directory in which the files are that commands write.
     pub(crate) upper: PathBuf,
-    /// What overlayfs needs for itself. Each mount needs its own: it empties the directory.
+    /// The directory that overlayfs needs for itself. Each mount needs its own: it empties the directory.
     pub(crate) work: PathBuf,
 }
 
-/// The directory of the layers of a view, among what overlayfs needs for it.
+/// The directory of the layers that a view has for itself, in its own directory.
 const UPPER: &str = "upper";
+
+/// The directory of the layers that hide closed paths, in the directory of a view. No command writes there.
+const CLOSED: &str = "closed";
 
 /// The most bytes of a file of the user's home that a new home gets as a copy.
 const MOST_COPIED: u64 = 1 << 20;
@@ -99,80 +102,83 @@ impl Home {
         self.directory.join("files")
     }
 
-    /// Returns whether commands have written into layers of this view alone, which nobody else has.
+    /// Returns the directory that belongs to the view; `None` if this machine has no layers.
+    #[must_use]
+    pub fn work(&self) -> Option<&Path> {
+        let layers = self.layers.as_ref()?;
+        Some(&layers.work)
+    }
+
+    /// Returns whether commands may have written into layers that this view has for itself.
     #[must_use]
     pub fn has_own_files(&self) -> bool {
-        let Some(Layers { work, .. }) = &self.layers else {
+        let Some(Layers {
+            work,
+            is_first: false,
+        }) = &self.layers
+        else {
             return false;
         };
-        let layers = fs::read_dir(work.join(UPPER))
-            .into_iter()
-            .flatten()
-            .flatten();
-        let mut files = layers.flat_map(|layer| fs::read_dir(layer.path()).into_iter().flatten());
-        files.next().is_some()
+        let has_files = || -> io::Result<bool> {
+            for layer in fs::read_dir(work.join(UPPER))? {
+                if fs::read_dir(layer?.path())?.next().is_some() {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        };
+        // To look takes descriptors, of which there may be none.
+        has_files().unwrap_or(true)
     }
 
     /// Returns the layer over a directory that is lent; `None` if this machine has no layers.
     pub(crate) fn layer(&self, lent: &Path) -> Option<Layer> {
         let Layers { work, is_first } = self.layers.as_ref()?;
-        let own = work.join(UPPER).join(file_name(lent));
+        let own = work.join(UPPER).join(name_for(lent));
         let (upper, beneath) = match is_first {
             true => (self.own(lent), None),
             false => (own, Some(self.own(lent))),
         };
+        let closed = work.join(CLOSED).join(name_for(lent));
+        let lower = beneath.into_iter().chain([closed, lent.to_path_buf()]);
         Some(Layer {
-            lower: lower(beneath.as_deref().into_iter().chain([lent])),
-            work: work.join(file_name(lent)),
+            lower: lower.collect(),
+            work: work.join(name_for(lent)),
             upper,
         })
     }
 
     /// Returns the directory of what commands write into a directory that is lent.
     pub(crate) fn own(&self, lent: &Path) -> PathBuf {
-        self.directory.join("layers").join(file_name(lent))
+        self.directory.join("layers").join(name_for(lent))
     }
 
     /// Makes a place in the home for a directory that a view shows there.
     pub(crate) fn make_place(&self, shown: &Path) -> io::Result<()> {
         match shown.strip_prefix(&self.path) {
             Ok(below) if shown.is_dir() => {
-                unless_replaced(make_below(&self.files(), below)).map(drop)
+                // The view leaves out what has no place.
+                below::make(&self.files(), below, Mode::RWXU)?;
+                Ok(())
             }
             _ => Ok(()),
         }
     }
 
-    /// Makes the layer over a directory that is lent. Closed paths are as if commands had removed them.
+    /// Makes the layers over a directory that is lent. Closed paths are as if they had been removed.
     pub(crate) fn make_layer(&self, lent: &Path, never: &Closed) -> io::Result<()> {
-        let own = self.own(lent);
-        make_upper(&own, lent)?;
-        match self.layer(lent) {
-            Some(layer) => {
-                make(&layer.work)?;
-                make_upper(&layer.upper, lent)?;
-                remove_closed(lent, &own, never)
-            }
+        make_upper(&self.own(lent), lent)?;
+        let Some(Layer { lower, upper, work }) = self.layer(lent) else {
+            return Ok(());
+        };
+        make(&work)?;
+        make_upper(&upper, lent)?;
+        // The directory above the one that is lent.
+        match lower.iter().rev().nth(1) {
+            Some(closed) => hide_closed(lent, closed, never),
             None => Ok(()),
         }
     }
-}
-
-/// Returns the option of overlayfs for directories, of which the first one is on top. A colon separates them.
-pub(crate) fn lower<'a>(directories: impl Iterator<Item = &'a Path>) -> PathBuf {
-    let mut option = Vec::new();
-    for directory in directories {
-        if !option.is_empty() {
-            option.push(b':');
-        }
-        for byte in directory.as_os_str().as_bytes() {
-            if matches!(byte, b':' | b'\\') {
-                option.push(b'\\');
-            }
-            option.push(*byte);
-        }
-    }
-    OsString::from_vec(option).into()
 }
 
 /// Makes an upper directory, unless it is there. Its mode is that of what is shown.
@@ -184,52 +190,38 @@ fn make_upper(upper: &Path, lent: &Path) -> io::Result<()> {
     fs::set_permissions(upper, lent.metadata()?.permissions())
 }
 
-/// Marks the closed paths of a directory as removed in its layer, also those that do not exist yet.
-fn remove_closed(lent: &Path, upper: &Path, never: &Closed) -> io::Result<()> {
+/// Marks the closed paths of a directory as removed in a layer above it, also those that do not exist yet. A mark is a device with the number
+/// 0, as overlayfs makes it.
+///
+/// The layer must not be one in which commands write: a directory of theirs in place of a mark would be merged with the closed one, and they
+/// could remove the mark of a path that does not exist yet.
+fn hide_closed(lent: &Path, layer: &Path, never: &Closed) -> io::Result<()> {
+    make(layer)?;
+    let mut made = vec![lent];
     for closed in never.below(lent) {
-        let Ok(below) = closed.strip_prefix(lent) else {
+        let (Ok(below), Some(parent)) = (closed.strip_prefix(lent), closed.parent()) else {
             continue;
         };
-        let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
+        // A closed directory hides what is closed in it, and so does a file in place of a directory.
+        if never.covers(parent) || parent.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
             continue;
-        };
-        // What a command has put in place of a directory hides what is closed in it.
-        let Some(parent) = unless_replaced(make_below(upper, parent))? else {
-            continue;
-        };
-        match mknodat(parent, name, FileType::CharacterDevice, Mode::empty(), 0) {
-            // A command has made a file of this name, which hides the closed one.
+        }
+        let mark = layer.join(below);
+        mark.parent().map(make).transpose()?;
+        match mknodat(CWD, &mark, FileType::CharacterDevice, Mode::empty(), 0) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
+        made.extend(parent.ancestors().take_while(|above| *above != lent));
+    }
+    // The modes of these directories are seen, where the layers above have none of the name.
+    made.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
+    for directory in made {
+        if let (Ok(found), Ok(below)) = (directory.metadata(), directory.strip_prefix(lent)) {
+            fs::set_permissions(layer.join(below), found.permissions())?;
+        }
     }
     Ok(())
-}
-
-/// Makes directories of this user below a directory in which commands write, and returns the last one. Follows no link.
-fn make_below(root: &Path, below: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let mut at = openat(CWD, root, flags, Mode::empty())?;
-    for part in below.components() {
-        let Component::Normal(name) = part else {
-            return Err(Errno::INVAL);
-        };
-        match mkdirat(&at, name, Mode::RWXU) {
-            Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return Err(error),
-        }
-        at = openat(&at, name, flags, Mode::empty())?;
-    }
-    Ok(at)
-}
-
-/// Returns `None` if a command has put something else in place of a directory, or has taken away the rights to one.
-fn unless_replaced<T>(made: rustix::io::Result<T>) -> io::Result<Option<T>> {
-    match made {
-        Ok(made) => Ok(Some(made)),
-        Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Copies a file or a link of the user's home. A directory is not copied.
@@ -254,17 +246,15 @@ fn make(directory: &Path) -> io::Result<()> {
         .create(directory)
 }
 
-/// Returns the name of a file for a path.
-fn file_name(path: &Path) -> OsString {
-    let bytes = path.as_os_str().as_bytes().iter();
-    let name = bytes.flat_map(|byte| match byte {
-        b'/' => b"%2F".to_vec(),
-        b'%' => b"%25".to_vec(),
-        // overlayfs separates directories with it.
-        b':' => b"%3A".to_vec(),
-        byte => vec![*byte],
-    });
-    OsString::from_vec(name.collect())
+/// Returns the name of a directory that belongs to a path: 32 characters of its digest. A path can be longer than a name.
+#[must_use]
+pub fn name_for(path: &Path) -> String {
+    const LENGTH: usize = 32;
+    let mut name = blake3::hash(path.as_os_str().as_bytes())
+        .to_hex()
+        .to_string();
+    name.truncate(LENGTH);
+    name
 }
 
 #[cfg(test)]
@@ -350,15 +340,16 @@ mod tests {
             .unwrap()
             .join("user/.cargo");
         let upper = home.own(&cargo);
+        let Layer { lower, .. } = home.layer(&cargo).unwrap();
+        assert_eq!(lower.last(), Some(&cargo));
         for _ in 0..2 {
             plan.prepare_home().unwrap();
             for closed in ["credentials.toml", "later"] {
-                let mark = upper.join(closed).symlink_metadata().unwrap();
+                let mark = lower[0].join(closed).symlink_metadata().unwrap();
                 assert!(mark.file_type().is_char_device() && mark.rdev() == 0);
             }
         }
         // A file of a command stays.
-        fs::remove_file(upper.join("later")).unwrap();
         fs::write(upper.join("later"), "own").unwrap();
         plan.prepare_home().unwrap();
         assert_eq!(fs::read(upper.join("later")).unwrap(), b"own");
@@ -388,8 +379,8 @@ mod tests {
         plan.prepare_home().unwrap();
         let own = home.own(&user.join(".config/git"));
         let replaced = [home.files().join(".config"), own.join("deep")];
+        fs::remove_dir_all(&replaced[0]).unwrap();
         for replaced in &replaced {
-            fs::remove_dir_all(replaced).unwrap();
             symlink(&outside, replaced).unwrap();
         }
         plan.prepare_home().unwrap();
@@ -402,18 +393,22 @@ mod tests {
     }
 
     #[test]
-    fn each_directory_has_a_layer_of_its_own() {
-        let names = ["/a/b", "/a%2Fb", "/a:b", "/a/b/"].map(|path| file_name(Path::new(path)));
-        for (number, name) in names.iter().enumerate() {
-            assert!(!name.as_bytes().contains(&b'/'));
-            assert!(!names[..number].contains(name));
-        }
-    }
-
-    #[test]
-    fn a_colon_in_a_path_separates_nothing() {
-        let paths = ["/a:b", "/c\\d"].map(Path::new);
-        assert_eq!(lower(paths.into_iter()), Path::new("/a\\:b:/c\\\\d"));
+    fn each_view_but_the_first_has_layers_of_its_own() {
+        let setup = Setup::new();
+        let mut home = setup.open();
+        let lent = setup.places.lent[0].path.canonicalize().unwrap();
+        let first = home.layer(&lent).unwrap();
+        assert_eq!((first.lower.len(), &first.upper), (2, &home.own(&lent)));
+        assert!(!home.has_own_files());
+        home.layers.as_mut().unwrap().is_first = false;
+        // They cannot be looked at.
+        assert!(home.has_own_files());
+        home.make_layer(&lent, &Closed::default()).unwrap();
+        assert!(!home.has_own_files());
+        let own = home.layer(&lent).unwrap();
+        assert_eq!((own.lower.len(), &own.lower[0]), (3, &first.upper));
+        fs::write(own.upper.join("file"), "").unwrap();
+        assert!(home.has_own_files());
     }
 
     #[test]

@@ -38,7 +38,11 @@ pub(crate) fn of(plan: &Plan<'_>) -> Result<Vec<Grant>, PrepareError> {
             Mode::ReadOnly | Mode::Off => Rights::Read,
         };
         let lent = grants.granted.iter();
-        let lent = lent.filter(|grant| grant.rights == Rights::Lent);
+        // Variables lead to the home for all others.
+        let is_elsewhere = |grant: &&Grant| !grant.path.starts_with(home.path());
+        let lent = lent
+            .filter(|grant| grant.rights == Rights::Lent)
+            .filter(is_elsewhere);
         let own = lent.map(|grant| home.own(&grant.path));
         for path in own.chain([home.files()]) {
             rules.push(path, rights);

@@ -10,6 +10,7 @@
 )))]
 compile_error!("the sandbox knows the system calls of Linux on x86_64 and aarch64 only");
 
+mod below;
 mod capabilities;
 mod denial;
 mod files;
@@ -32,7 +33,7 @@ mod sys;
 mod view;
 
 pub use files::may_use_openat2;
-pub use home::{Home, Layers};
+pub use home::{Home, Layers, name_for};
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use places::{Lent, Places, credentials, is_of_system};

@@ -41,7 +41,7 @@ impl<'a> Plan<'a> {
         };
         for grant in &self.grants.granted {
             home.make_place(&grant.path)?;
-            if grant.rights == Rights::Lent {
+            if grant.rights == Rights::Lent && self.policy.mode == Mode::Workspace {
                 home.make_layer(&grant.path, &self.grants.never)?;
             }
         }

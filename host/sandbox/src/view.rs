@@ -115,7 +115,7 @@ impl View {
     pub fn trial_of_layers(directory: &Path) -> Self {
         let lower = directory.join("lower");
         let layer = Layer {
-            lower: crate::home::lower(std::iter::once(lower.as_path())),
+            lower: vec![lower.clone()],
             upper: directory.join("upper"),
             work: directory.join("work"),
         };
@@ -207,9 +207,13 @@ impl View {
 }
 
 impl Shown {
-    /// Returns whether this belongs to the namespaces, which do without nothing of it.
-    fn is_of_namespaces(&self) -> bool {
-        matches!(self, Self::Processes | Self::Memory | Self::Terminals)
+    /// Returns whether a view cannot do without it: what belongs to the namespaces, and where commands may write. Otherwise they would write
+    /// where a link leads that an earlier command has put there.
+    fn is_needed(&self) -> bool {
+        matches!(
+            self,
+            Self::Processes | Self::Memory | Self::Terminals | Self::Files { writable: true, .. }
+        )
     }
 }
 

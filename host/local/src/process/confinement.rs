@@ -7,7 +7,6 @@ mod egress;
 use std::borrow::Cow;
 use std::fs::Permissions;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
@@ -31,9 +30,6 @@ const TEMPORARY: &str = "tmp";
 
 /// The name of the directory for the homes of workspaces, within the state directory.
 const HOMES: &str = "homes";
-
-/// How many characters the name of a home has.
-const NAME: usize = 16;
 
 /// How long the end of idle sandboxes is waited for. Usually it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -283,8 +279,11 @@ impl Confinement {
     fn home(&self, workspace: &Path) -> Option<PathBuf> {
         let temporary = || Some(self.temporary.get()?.as_ref()?.path());
         let parent = self.state.as_deref().or_else(temporary)?;
-        let name = blake3::hash(workspace.as_os_str().as_bytes()).to_hex();
-        Some(parent.join(HOMES).join(&name[..NAME]))
+        Some(
+            parent
+                .join(HOMES)
+                .join(toolhost_sandbox::name_for(workspace)),
+        )
     }
 
     /// Removes the home of a workspace that is removed. Blocks on the disk.

@@ -9,7 +9,7 @@ use super::{NetworkAccess, Shown, Step, View};
 use crate::home::Layer;
 
 /// The version of the encoding.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 
 impl View {
     /// Encodes the view for [`View::decode`].
@@ -21,6 +21,7 @@ impl View {
             NetworkAccess::Proxy => 2,
         };
         let mut bytes = vec![VERSION, network];
+        let end = PathBuf::new();
         for Step { path, shown } in &self.steps {
             let (kind, paths) = match shown {
                 Shown::Nothing => (0, vec![]),
@@ -31,7 +32,13 @@ impl View {
                 Shown::Directory => (6, vec![]),
                 Shown::Link { to } => (7, vec![to]),
                 Shown::Copies { of } => (9, vec![of]),
-                Shown::Layers { layer } => (8, vec![&layer.lower, &layer.upper, &layer.work]),
+                Shown::Layers {
+                    layer: Layer { lower, upper, work },
+                } => {
+                    // An empty path ends the list: no path is empty.
+                    let ends = [upper, work].into_iter();
+                    (8, lower.iter().chain([&end]).chain(ends).collect())
+                }
             };
             bytes.push(kind);
             for path in std::iter::once(path).chain(paths) {
@@ -74,7 +81,7 @@ impl View {
                 },
                 8 => Shown::Layers {
                     layer: Layer {
-                        lower: self::path(&mut rest)?,
+                        lower: paths(&mut rest)?,
                         upper: self::path(&mut rest)?,
                         work: self::path(&mut rest)?,
                     },
@@ -90,6 +97,17 @@ impl View {
             _ => return Err(invalid()),
         };
         Ok(Self { steps, network })
+    }
+}
+
+/// Takes paths up to an empty one from the beginning of the bytes.
+fn paths(bytes: &mut &[u8]) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    loop {
+        match path(bytes)? {
+            end if end.as_os_str().is_empty() => return Ok(paths),
+            path => paths.push(path),
+        }
     }
 }
 

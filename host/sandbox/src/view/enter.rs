@@ -137,9 +137,10 @@ impl View {
                 (Shown::Link { to }, _) => link(path, to),
                 (Shown::Nothing, _) => hide(path, &empty).map(|mount| hidden.extend(mount)),
                 (shown, Some(mount)) => match mount.attach_or_create(path) {
-                    Ok(false) if shown.is_of_namespaces() => {
-                        Err(io::ErrorKind::NotADirectory.into())
-                    }
+                    Ok(false) if shown.is_needed() => Err(io::Error::new(
+                        io::ErrorKind::NotADirectory,
+                        "a command has put something else there, in its home",
+                    )),
                     attached => attached.map(drop),
                 },
                 (_, None) => Ok(()),

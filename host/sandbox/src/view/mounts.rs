@@ -3,12 +3,12 @@
 use std::ffi::CStr;
 use std::fs::{self, File, Permissions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::libc;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -16,6 +16,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
+use crate::below;
 use crate::home::Layer;
 use crate::sys;
 
@@ -35,6 +36,9 @@ pub(super) const EMPTY: FileSystem<'static> = FileSystem {
     options: &[(c"mode", c"0755"), (c"size", c"1m")],
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NODEV),
 };
+
+/// The mode of a directory that the view needs, and that nothing shows.
+const OF_A_PLACE: Mode = Mode::from_raw_mode(0o755);
 
 impl AsFd for Mount {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -75,10 +79,23 @@ impl Mount {
 
     /// Makes a file system with layers. It keeps its notes in attributes that need no privilege.
     pub(super) fn layers(layer: &Layer) -> io::Result<Self> {
+        let open = |path: &PathBuf| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(CWD, path, flags, Mode::empty())
+        };
+        // An option has at most 255 bytes, a colon separates directories in it, and programs in the view can read it.
+        let named = |place: &OwnedFd| format!("/proc/self/fd/{}", place.as_raw_fd());
+        let beneath = layer
+            .lower
+            .iter()
+            .map(open)
+            .collect::<Result<Vec<_>, _>>()?;
+        let [upper, work] = [open(&layer.upper)?, open(&layer.work)?];
         let context = fsopen(c"overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        fsconfig_set_string(&context, c"lowerdir", &*layer.lower)?;
-        fsconfig_set_string(&context, c"upperdir", &*layer.upper)?;
-        fsconfig_set_string(&context, c"workdir", &*layer.work)?;
+        let lower: Vec<_> = beneath.iter().map(named).collect();
+        fsconfig_set_string(&context, c"lowerdir", lower.join(":"))?;
+        fsconfig_set_string(&context, c"upperdir", named(&upper))?;
+        fsconfig_set_string(&context, c"workdir", named(&work))?;
         fsconfig_set_flag(&context, c"userxattr")?;
         fsconfig_create(&context)?;
         // The kernel makes a directory without rights, which its owner could not remove as any other.
@@ -122,18 +139,20 @@ impl Mount {
         if self.attach(path)? {
             return Ok(true);
         }
+        let below = path.strip_prefix("/").unwrap_or(path);
         let file = File::from(self.0.try_clone()?);
-        let made = match file.metadata()?.is_dir() {
-            true => fs::create_dir_all(path),
-            false => path
-                .parent()
-                .map_or(Ok(()), fs::create_dir_all)
-                .and_then(|()| File::create_new(path).map(drop)),
-        };
-        match made {
-            Err(error) if !is_replaced(&error) => Err(error),
-            _ => self.attach(path),
+        if file.metadata()?.is_dir() {
+            below::make(Path::new("/"), below, OF_A_PLACE)?;
+        } else if let (Some(parent), Some(name)) = (below.parent(), below.file_name())
+            && let Some(parent) = below::make(Path::new("/"), parent, OF_A_PLACE)?
+        {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            match openat(parent, name, flags, Mode::from_raw_mode(0o644)) {
+                Ok(_) | Err(Errno::EXIST | Errno::ACCESS | Errno::ROFS) => {}
+                Err(error) => return Err(error.into()),
+            }
         }
+        self.attach(path)
     }
 
     pub(super) fn into_descriptor(self) -> OwnedFd {
@@ -151,20 +170,6 @@ impl Mount {
         unmount(".", UnmountFlags::DETACH)?;
         Ok(rustix::process::chdir("/")?)
     }
-}
-
-/// Returns whether an error says that something else is at a path, or in a directory without rights.
-fn is_replaced(error: &io::Error) -> bool {
-    let errno = Errno::from_io_error(error);
-    [
-        Errno::EXIST,
-        Errno::NOTDIR,
-        Errno::LOOP,
-        Errno::ACCESS,
-        Errno::ROFS,
-    ]
-    .map(Some)
-    .contains(&errno)
 }
 
 /// Opens a path. `None` if it does not exist, or leads through a link. It may be a link itself.

@@ -54,8 +54,6 @@ pub(in crate::process) struct Confined {
     home: Option<Home>,
     /// The lock on the layers of the home, if this sandbox writes into them.
     _first: Option<Arc<File>>,
-    /// The directory for what the kernel needs for that home.
-    work: Option<PathBuf>,
     /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
     pub(in crate::process) spawner: Option<Spawner>,
     /// The proxy, if the network is a list of hosts.
@@ -258,6 +256,8 @@ impl Common {
             home,
             work,
         } = own;
+        // Commands that cannot write need no layers.
+        let work = work.filter(|_| policy.mode == Mode::Workspace);
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
         let layers = match (&home, work) {
@@ -267,7 +267,6 @@ impl Common {
             _ => None,
         };
         let (layers, first) = layers.unzip();
-        let work = layers.as_ref().map(|layers: &Layers| layers.work.clone());
         let home = home.map(|home| self.places.open_home(&home, layers));
         places.home = home.transpose().map_err(no_home)?.flatten();
         let mut directory = directory.map(|path| Directory {
@@ -317,7 +316,6 @@ impl Common {
             directory,
             variables,
             home: places.home,
-            work,
             _first: first.flatten().map(Arc::new),
             spawner,
             egress,
@@ -424,7 +422,7 @@ impl Confined {
         if let Some(spawner) = &self.spawner {
             spawner.gone().await;
         }
-        if let Some(work) = &self.work {
+        if let Some(work) = self.home.as_ref().and_then(Home::work) {
             super::remove(work);
         }
     }
