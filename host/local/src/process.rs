@@ -39,7 +39,9 @@ use toolhost_workspace::process::{
 };
 
 pub use capture::Capture;
-pub use confinement::{VARIABLES as TEMPORARY_VARIABLES, support as sandbox_support};
+pub use confinement::{
+    VARIABLES as TEMPORARY_VARIABLES, lack_of_layers, support as sandbox_support,
+};
 pub use contain::Spawner;
 pub use contain::{NO_SPAWNER, SPAWNER, is_ignored, lists_children, run_spawner};
 pub use environment::{Environment, Extras, ExtrasError};

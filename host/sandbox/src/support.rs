@@ -83,7 +83,7 @@ impl Support {
             Layer {
                 name: "namespaces",
                 state: self.namespaces.clone().map(|()| String::new()),
-                protects: "names of processes, /tmp, /run, paths to hide below the workspace, modes of files; lists of hosts",
+                protects: "names of files and processes; the home, /tmp and /run; modes of files; lists of hosts",
                 enable: match &self.namespaces {
                     Ok(()) => "",
                     Err(why) if why == Self::NO_NAMESPACES => {

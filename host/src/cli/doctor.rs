@@ -91,12 +91,13 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let workspace = common.workspace();
     let sandbox = options.processes.sandbox()?;
-    let (layers, is_confined) = layers::checks(&sandbox, prepared.spawner.as_ref());
+    let (state, named) = (common.state_dir(), common.state_dir.is_some());
+    let (layers, is_confined) =
+        layers::checks(&sandbox, prepared.spawner.as_ref(), state.as_deref());
     let mut checks = machine::checks(is_confined);
     checks.extend(layers);
     checks.extend(open::checks(&sandbox));
     checks.push(configuration(common).await);
-    let (state, named) = (common.state_dir(), common.state_dir.is_some());
     checks.push(machine::state_directory(state.as_deref(), named));
     checks.extend(state.as_deref().and_then(store::check));
     if let Some(store) = common.configuration.as_ref().and_then(Config::store) {

@@ -21,8 +21,8 @@ use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
 use super::{Environment, Error, Spawner, shortage};
-pub use confined::support;
 pub(super) use confined::{Common, Confined, OwnDirectories};
+pub use confined::{lack_of_layers, support};
 pub(super) use egress::DenialObserver;
 
 /// The name of the directory for temporary files of commands, within the state directory.

@@ -1,12 +1,18 @@
 //! The checks of the layers that the sandbox of commands is made of.
 
-use toolhost_local::process::{Spawner, sandbox_support};
+use std::path::Path;
+
+use toolhost_local::process::{Spawner, lack_of_layers, sandbox_support};
 use toolhost_sandbox::{Layer, Mode, Policy};
 
 use super::Check;
 
 /// Returns a check for each layer, and whether commands are kept from this host's files and processes.
-pub(super) fn checks(policy: &Policy, spawner: Option<&Spawner>) -> (Vec<Check>, bool) {
+pub(super) fn checks(
+    policy: &Policy,
+    spawner: Option<&Spawner>,
+    state_directory: Option<&Path>,
+) -> (Vec<Check>, bool) {
     const NAME: &str = "sandbox";
     if policy.mode == Mode::Off {
         let off = Check::warning(
@@ -25,7 +31,32 @@ pub(super) fn checks(policy: &Policy, spawner: Option<&Spawner>) -> (Vec<Check>,
     };
     let layers = support.layers();
     let is_confined = support.landlock.is_ok() && support.seccomp.is_ok();
-    (layers.into_iter().map(check).collect(), is_confined)
+    let mut checks: Vec<_> = layers.into_iter().map(check).collect();
+    let spawner = spawner.filter(|_| support.namespaces.is_ok());
+    checks.extend(spawner.map(|spawner| overlayfs(state_directory, spawner)));
+    (checks, is_confined)
+}
+
+/// Checks whether commands can write over the toolchains that are lent to them.
+fn overlayfs(state_directory: Option<&Path>, spawner: &Spawner) -> Check {
+    const NAME: &str = "overlayfs";
+    let temporary = std::env::temp_dir();
+    let directory = state_directory.filter(|path| path.is_dir());
+    let lack = match lack_of_layers(directory.unwrap_or(&temporary), spawner) {
+        Ok(None) => {
+            let text = "protects toolchains and caches of the user: what commands write there stays in the home of their workspace";
+            return Check::ok(NAME, text);
+        }
+        Ok(Some(lack)) => lack,
+        Err(error) => error,
+    };
+    Check::warning(
+        NAME,
+        format!(
+            "missing ({lack}); caches are empty in a new home, and toolchains can only be read"
+        ),
+        "it needs Linux 5.11, and a state directory on a file system with extended attributes, such as ext4, XFS, Btrfs or tmpfs",
+    )
 }
 
 fn check(layer: Layer) -> Check {

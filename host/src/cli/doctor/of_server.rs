@@ -17,7 +17,7 @@ pub(in crate::cli) fn of_server(
     state_directory: Option<&Path>,
     config: Option<&Config>,
 ) -> Vec<Served> {
-    let (layers, is_confined) = layers::checks(policy, spawner);
+    let (layers, is_confined) = layers::checks(policy, spawner, state_directory);
     let mut checks = machine::checks(is_confined);
     checks.extend(layers);
     checks.extend(config.and_then(configuration));

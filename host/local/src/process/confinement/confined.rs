@@ -121,6 +121,28 @@ pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Result<Support, Pr
     Ok(support)
 }
 
+/// Returns why this machine cannot show files in layers, with those that commands write in this directory; `None` if it can. It must have
+/// namespaces.
+///
+/// # Errors
+///
+/// If the directory cannot be written, or the machine is short of something.
+pub fn lack_of_layers(directory: &Path, spawner: &Spawner) -> io::Result<Option<io::Error>> {
+    let trial = tempfile::Builder::new()
+        .prefix("trial")
+        .tempdir_in(directory)?;
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(trial.path().join(name))?;
+    }
+    let result = spawner.within(&View::trial_of_layers(trial.path()));
+    _ = crate::removal::remove(trial.path());
+    match result {
+        Ok(_) => Ok(None),
+        Err(error) if shortage::of_namespaces(&error).is_some() => Err(error),
+        Err(error) => Ok(Some(error)),
+    }
+}
+
 /// Tries namespaces with every feature. The inner error says why the kernel forbids them.
 fn try_namespaces(spawner: &Spawner) -> Result<Result<(), String>, PrepareError> {
     let mut pause = PAUSE;
@@ -222,24 +244,12 @@ impl Common {
         let Some(spawner) = self.spawner.as_ref().filter(|_| has_namespaces) else {
             return Ok(false);
         };
-        let trial = tempfile::Builder::new()
-            .prefix("trial")
-            .tempdir_in(directory)?;
-        for name in ["lower", "upper", "work"] {
-            std::fs::create_dir(trial.path().join(name))?;
+        // After an error, the next chat tries it again.
+        let lack = lack_of_layers(directory, spawner)?;
+        if let Some(error) = &lack {
+            tracing::info!(%error, "caches of toolchains begin empty in each workspace, because this machine cannot show them in layers");
         }
-        let result = spawner.within(&View::trial_of_layers(trial.path()));
-        let has_layers = match result {
-            Ok(_) => true,
-            // The next chat tries it again.
-            Err(error) if shortage::of_namespaces(&error).is_some() => return Err(error),
-            Err(error) => {
-                tracing::info!(%error, "caches of toolchains begin empty in each workspace, because this machine cannot show them in layers");
-                false
-            }
-        };
-        _ = crate::removal::remove(trial.path());
-        Ok(*self.has_layers.get_or_init(|| has_layers))
+        Ok(*self.has_layers.get_or_init(|| lack.is_none()))
     }
 
     /// Makes the sandbox of a chat in this workspace, with these directories. `policy` is the common policy or a narrower one. Must be
