@@ -1,8 +1,10 @@
 //! The cost of the sandbox of commands: `cargo bench -p toolhost --bench sandbox`.
 //!
-//! Hosts whose commands have a sandbox or none are measured in turns, so that a machine that becomes slower does so for all.
+//! Hosts whose commands have a sandbox or none, and bubblewrap, are measured in turns, so that a machine that becomes slower does so for
+//! all.
 
 #![allow(
+    clippy::cast_precision_loss,
     clippy::disallowed_methods,
     clippy::expect_used,
     clippy::panic,
@@ -14,9 +16,12 @@
 mod hosts;
 #[allow(dead_code, reason = "other benchmarks use the rest")]
 mod report;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod system;
 
 use std::path::Path;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
@@ -26,6 +31,7 @@ use toolhost_sandbox::{Mode, Network, Policy};
 
 use hosts::{call, spawner};
 use report::{Report, median};
+use system::Busy;
 
 /// How many calls of a host are measured before it is the turn of the next.
 const IN_A_ROW: usize = 20;
@@ -50,6 +56,102 @@ async fn start(name: &'static str, workspace: &Path, sandbox: Policy) -> Measure
         first: Vec::new(),
         next: Vec::new(),
     }
+}
+
+/// How many chats are new at once, and how many commands each of them runs.
+const CHATS: usize = 64;
+const OF_EACH: usize = 12;
+
+/// Returns the arguments of bubblewrap for `sh -c true` in namespaces of its own, as other agents use it.
+fn bubblewrap(workspace: &Path) -> Vec<String> {
+    let workspace = workspace.to_str().expect("it is text");
+    let arguments = format!(
+        "bwrap --ro-bind / / --bind {workspace} {workspace} --dev /dev --proc /proc --tmpfs /tmp --unshare-pid --unshare-ipc sh -c true"
+    );
+    arguments.split(' ').map(str::to_owned).collect()
+}
+
+/// Runs a command, and returns how long that takes.
+fn run(arguments: &[String]) -> Duration {
+    let [program, arguments @ ..] = arguments else {
+        panic!("there is no program");
+    };
+    let mut command = Command::new(program);
+    let begun = Instant::now();
+    let ended = command.args(arguments).stdin(Stdio::null()).status();
+    assert!(
+        ended.is_ok_and(|status| status.success()),
+        "{program} fails: is it installed?"
+    );
+    begun.elapsed()
+}
+
+/// Runs as many commands in bubblewrap at once as there are new chats, until there are as many as those run.
+fn many(bubblewrap: &[String]) -> Duration {
+    let all = format!(
+        "seq {} | xargs -P {CHATS} -I NUMBER {}",
+        CHATS * OF_EACH,
+        bubblewrap.join(" ")
+    );
+    let all = all.replace("sh -c true", "sh -c : NUMBER");
+    run(&["sh".to_owned(), "-c".to_owned(), all])
+}
+
+/// Runs the commands of new chats at once.
+async fn many_chats(host: &Host, name: &str) -> Duration {
+    let command = json!({ "command": "true" });
+    let chats = (0..CHATS).map(|chat| {
+        let (host, command, chat) = (host.clone(), command.clone(), format!("{name}-{chat}"));
+        tokio::spawn(async move {
+            for _ in 0..OF_EACH {
+                call(&host, &chat, "execute", &command).await;
+            }
+        })
+    });
+    let begun = Instant::now();
+    for chat in chats.collect::<Vec<_>>() {
+        chat.await.expect("the calls do not panic");
+    }
+    begun.elapsed()
+}
+
+/// Measures chats of a host against bubblewrap, which makes namespaces for each command.
+async fn against_bubblewrap(report: &mut Report, host: &Host, bubblewrap: &[String], how: &str) {
+    let command = json!({ "command": "true" });
+    let (mut first, mut next, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
+    let name = |round| format!("{how}-{round}").replace(' ', "-");
+    for round in 0..report.rounds(50) {
+        let chat = name(round);
+        first.push(call(host, &chat, "execute", &command).await);
+        theirs.push(run(bubblewrap));
+        for _ in 0..IN_A_ROW {
+            next.push(call(host, &chat, "execute", &command).await);
+            theirs.push(run(bubblewrap));
+        }
+    }
+    let (mut at_once, mut of_xargs) = (Vec::new(), Vec::new());
+    for round in 0..report.rounds(10) {
+        at_once.push(many_chats(host, &name(round)).await);
+        of_xargs.push(many(bubblewrap));
+    }
+    let theirs = median(&mut theirs);
+    let peer = "`bwrap … sh -c true`";
+    report.pair(
+        &format!("`execute true` in the sandbox, {how}"),
+        median(&mut next),
+        peer,
+        theirs,
+    );
+    let measure = format!("`execute true` in the sandbox, {how}, the first call of a chat");
+    report.pair(&measure, median(&mut first), peer, theirs);
+    let (ours, theirs) = (median(&mut at_once), median(&mut of_xargs));
+    let rate = |time: Duration| format!("{:.0}/s", (CHATS * OF_EACH) as f64 / time.as_secs_f64());
+    report.compare(
+        &format!("{CHATS} new chats at once, {OF_EACH} `execute true` each, {how}"),
+        &rate(ours),
+        &format!("`xargs -P {CHATS} bwrap …`: {}", rate(theirs)),
+        theirs.as_secs_f64() / ours.as_secs_f64(),
+    );
 }
 
 async fn measure(report: &Report, hosts: &mut [Measured]) {
@@ -111,6 +213,18 @@ fn main() {
             let measure = format!("`execute true`, sandbox {name}, later calls");
             report.pair(&measure, next, "no sandbox", base_next);
         }
+        let [.., host, _] = &hosts;
+        let bubblewrap = bubblewrap(base.path());
+        against_bubblewrap(&mut report, &host.host, &bubblewrap, "quiet").await;
+        let busy = Busy::start();
+        against_bubblewrap(
+            &mut report,
+            &host.host,
+            &bubblewrap,
+            "beside two busy loops",
+        )
+        .await;
+        drop(busy);
         for one in &hosts {
             one.host.shutdown().await;
         }
