@@ -27,6 +27,8 @@ mod shortages;
 mod signals;
 /// A server whose state, home and secrets are beside its workspace.
 mod site;
+/// Sockets that are lent one by one.
+mod sockets;
 /// Processes that commands try to trace.
 mod tracing;
 /// A host of an ordinary user, where the tests run as root.

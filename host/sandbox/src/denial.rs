@@ -18,21 +18,62 @@ use toolhost_state::closed::Closed;
 /// The most denials that are explained for one output.
 const MOST: usize = 3;
 
-/// The texts of `EACCES`, `EPERM`, `EROFS` and, for protected paths, `EBUSY`.
-const REFUSED: [&str; 8] = [
-    "Permission denied",
-    "Operation not permitted",
-    "Read-only file system",
-    "Device or resource busy",
-    "EACCES",
-    "EPERM",
-    "EROFS",
-    "EBUSY",
+/// What went wrong, by what a program says of it.
+#[derive(Clone, Copy)]
+enum Failure {
+    /// A socket cannot be reached.
+    Socket,
+    /// Nothing names the socket of an agent for keys.
+    Agent,
+    /// git found no repository.
+    Repository,
+    /// `EACCES`, `EPERM`, `EROFS` and, for protected paths, `EBUSY`.
+    Refused,
+    /// `ENOENT`. In namespaces, what commands were not given does not exist.
+    Absent,
+    /// A host cannot be reached.
+    Unreached,
+}
+
+/// What programs say. The first form that a line contains decides. Words are in lower case here, and in any case in a line.
+const FORMS: [(&str, Failure); 28] = [
+    ("dial unix", Failure::Socket),
+    ("daemon at unix:", Failure::Socket),
+    ("on socket \"", Failure::Socket),
+    ("through socket '", Failure::Socket),
+    (
+        "open a connection to your authentication agent",
+        Failure::Agent,
+    ),
+    (repository::TEXT, Failure::Repository),
+    ("permission denied", Failure::Refused),
+    ("operation not permitted", Failure::Refused),
+    ("read-only file system", Failure::Refused),
+    ("device or resource busy", Failure::Refused),
+    ("EACCES", Failure::Refused),
+    ("EPERM", Failure::Refused),
+    ("EROFS", Failure::Refused),
+    ("EBUSY", Failure::Refused),
+    ("no such file or directory", Failure::Absent),
+    // dash
+    ("directory nonexistent", Failure::Absent),
+    ("ENOENT", Failure::Absent),
+    ("connect tunnel failed", Failure::Unreached),
+    ("tunnel connection failed", Failure::Unreached),
+    ("could not resolve host", Failure::Unreached),
+    ("temporary failure in name resolution", Failure::Unreached),
+    ("name or service not known", Failure::Unreached),
+    ("no such host", Failure::Unreached),
+    ("network is unreachable", Failure::Unreached),
+    ("ENETUNREACH", Failure::Unreached),
+    ("EAI_AGAIN", Failure::Unreached),
+    ("ENOTFOUND", Failure::Unreached),
+    ("failed to lookup address information", Failure::Unreached),
 ];
 
 /// What programs say they failed to do, if that was to write.
 const WRITES: [&str; 12] = [
-    "Read-only file system",
+    "read-only file system",
     "EROFS",
     "cannot create",
     "cannot touch",
@@ -41,32 +82,13 @@ const WRITES: [&str; 12] = [
     "cannot make",
     "could not lock",
     "could not create",
-    "ould not open lock",
-    "nable to create",
-    "ailed to create",
+    "could not open lock",
+    "unable to create",
+    "failed to create",
 ];
 
 /// How an error of bash about a redirection begins.
 const OF_BASH: &str = "bash: line ";
-
-/// The texts of `ENOENT`. In namespaces, what commands were not given does not exist. The second text is that of dash.
-const ABSENT: [&str; 3] = [
-    "No such file or directory",
-    "Directory nonexistent",
-    "ENOENT",
-];
-
-/// The texts of programs that cannot reach a host.
-const UNREACHED: [&str; 8] = [
-    "CONNECT tunnel failed",
-    "Tunnel connection failed",
-    "Could not resolve host",
-    "Temporary failure in name resolution",
-    "Name or service not known",
-    "Network is unreachable",
-    "ENETUNREACH",
-    "EAI_AGAIN",
-];
 
 /// The rules of a sandbox, as far as explanations need them.
 #[derive(Debug, Default)]
@@ -126,21 +148,29 @@ impl Rules {
         }
         let mut all = BTreeSet::new();
         for line in text.lines() {
-            let has = |texts: &[&str]| texts.iter().any(|text| line.contains(text));
+            let lower = line.to_lowercase();
+            let has = |form: &str| line.contains(form) || lower.contains(form);
             let access = match line.starts_with(OF_BASH) {
-                _ if has(&WRITES) => Access::Write,
+                _ if WRITES.iter().any(|form| has(form)) => Access::Write,
                 true => Access::Any,
                 false => Access::Read,
             };
-            if has(&REFUSED) {
-                all.extend(paths(line).filter_map(|path| self.of_path(&path, access)));
-                all.extend(self.of_relative_path(line));
-            } else if line.contains(repository::TEXT) {
-                all.extend(self.of_repository());
-            } else if has(&ABSENT) {
-                all.extend(paths(line).filter_map(|path| self.of_absent(&path, access)));
-            } else if has(&UNREACHED) {
-                all.extend(self.of_network());
+            let found = FORMS.iter().find(|(form, _)| has(form));
+            match found.map(|(_, failure)| failure) {
+                Some(Failure::Socket) => {
+                    all.extend(paths(line).filter_map(|path| self.of_socket(&path)));
+                }
+                Some(Failure::Agent) => all.extend(self.of_agent()),
+                Some(Failure::Repository) => all.extend(self.of_repository()),
+                Some(Failure::Refused) => {
+                    all.extend(paths(line).filter_map(|path| self.of_path(&path, access)));
+                    all.extend(self.of_relative_path(line));
+                }
+                Some(Failure::Absent) => {
+                    all.extend(paths(line).filter_map(|path| self.of_absent(&path, access)));
+                }
+                Some(Failure::Unreached) => all.extend(self.of_network()),
+                None => {}
             }
             if all.len() >= MOST {
                 break;
@@ -164,7 +194,7 @@ impl Rules {
             ));
         }
         match self.rights(path) {
-            Some(Rights::Write | Rights::Device) => None,
+            Some(Rights::Write | Rights::Device | Rights::Socket) => None,
             Some(Rights::Read) if self.is_read_only && self.workspace.iter().any(below) => {
                 Some(format!(
                     "commands may read {shown}, and write only into $TMPDIR (mode = \"read-only\")"
@@ -185,6 +215,29 @@ impl Rules {
         }
         let is_outside = self.has_view && self.rights(path).is_none();
         is_outside.then(|| outside(path, access))
+    }
+
+    /// Explains why a socket cannot be reached. Without a view, the sandbox is no reason.
+    fn of_socket(&self, path: &Path) -> Option<String> {
+        let is_given = matches!(self.rights(path), Some(Rights::Socket | Rights::Write));
+        (self.has_view && !is_given).then(|| {
+            format!(
+                "{} is no socket that commands were given (socket)",
+                path.display()
+            )
+        })
+    }
+
+    /// Explains why there is no agent for keys.
+    fn of_agent(&self) -> Option<String> {
+        let has_socket = self
+            .granted
+            .iter()
+            .any(|grant| grant.rights == Rights::Socket);
+        (!has_socket).then(|| {
+            "commands were given no socket of an agent for keys (socket = [\"SSH_AUTH_SOCK\"])"
+                .to_owned()
+        })
     }
 
     /// Returns whether a path is closed to commands. In a view, a closed path of the user's home is one of the home of the workspace.
@@ -258,7 +311,7 @@ fn protected(path: &Path) -> String {
     format!("{path} is protected: commands may only read it (protect)")
 }
 
-/// What a command did to a path.
+/// The access of a command to a path.
 #[derive(Clone, Copy)]
 enum Access {
     Write,
@@ -298,7 +351,8 @@ fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
             None => character.is_whitespace() || "'\"`),:;]".contains(character),
         };
         let path = rest.split(is_end).next()?;
-        Some(plain(Path::new(path)))
+        // It may end a sentence.
+        Some(plain(Path::new(path.trim_end_matches('.'))))
     })
 }
 
@@ -420,12 +474,53 @@ mod tests {
                 "mv: cannot move \u{2018}.git/hooks\u{2019} to \u{2018}x\u{2019}: Device or resource busy",
                 Some(".git/hooks is protected: commands may only read it (protect)"),
             ),
+            (
+                "open /srv/x: permission denied",
+                Some("/srv/x is outside of what commands may read (read)"),
+            ),
+            (
+                "failed to connect to the docker API at unix:///run/docker.sock: dial unix /run/docker.sock: connect: no such file or directory",
+                Some("/run/docker.sock is no socket that commands were given (socket)"),
+            ),
+            (
+                "Cannot connect to the Docker daemon at unix:///run/docker.sock. Is the docker daemon running?",
+                Some("/run/docker.sock is no socket that commands were given (socket)"),
+            ),
+            (
+                "connection to server on socket \"/run/postgresql/.s.PGSQL.5432\" failed: No such file or directory",
+                Some(
+                    "/run/postgresql/.s.PGSQL.5432 is no socket that commands were given (socket)",
+                ),
+            ),
+            ("dial unix /tmp/own: connect: connection refused", None),
+            (
+                "Could not open a connection to your authentication agent.",
+                Some(
+                    "commands were given no socket of an agent for keys (socket = [\"SSH_AUTH_SOCK\"])",
+                ),
+            ),
             ("curl: (6) Could not resolve host: a.example", None),
             ("Permission denied", None),
         ] {
             let denials = rules.denials(line.as_bytes());
             let expected: Vec<_> = expected.into_iter().map(str::to_owned).collect();
             assert_eq!(denials, expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn each_form_is_found() {
+        let policy = Policy {
+            network: Network::None,
+            ..Policy::default()
+        };
+        let rules = rules(&policy);
+        for (form, failure) in FORMS {
+            let line = format!("program: '/srv/x': {form}'/srv/x'");
+            let is_explained = !rules.denials(line.as_bytes()).is_empty();
+            // That depends on the files around the workspace.
+            let is_of_files = matches!(failure, Failure::Repository);
+            assert!(is_explained || is_of_files, "{form}");
         }
     }
 

@@ -91,6 +91,8 @@ fn access(rights: Rights) -> BitFlags<AccessFs> {
         Rights::Device => {
             make_bitflags!(AccessFs::{ReadFile | WriteFile | ReadDir | Truncate | IoctlDev})
         }
+        // A rule needs a right that each kernel knows. No program can open a socket to write.
+        Rights::Socket => make_bitflags!(AccessFs::{WriteFile | ResolveUnix}),
         // The rights to make devices are missing, because a device would give access to the raw disk.
         Rights::Write => {
             read | make_bitflags!(AccessFs::{

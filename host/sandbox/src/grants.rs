@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
 
 use crate::places::Places;
@@ -21,6 +22,8 @@ pub(crate) enum Rights {
     Read,
     /// Read, execute and list, and with a home, write on top.
     Lent,
+    /// Connect to the socket.
+    Socket,
     /// Read and write as a device.
     Device,
     /// Read, execute, write, make and remove.
@@ -61,11 +64,19 @@ impl Grants {
         let writes = policy.mode == Mode::Workspace;
         let own = if writes { Rights::Write } else { Rights::Read };
         let maps = process_maps(policy);
+        let is_other = |path: &PathBuf| {
+            path.metadata()
+                .is_ok_and(|found| !found.file_type().is_socket())
+        };
+        let (others, sockets): (Vec<_>, Vec<_>) =
+            policy.sockets.iter().cloned().partition(is_other);
+        grants.refused.extend(others);
         let lent: Vec<_> = places.lent.iter().map(|lent| lent.path.clone()).collect();
         let roots: &[(&[PathBuf], Rights, bool)] = &[
             (&places.workspace, own, true),
             (&places.temporary, Rights::Write, true),
             (&policy.write, own, false),
+            (&sockets, Rights::Socket, true),
             (&policy.read, Rights::Read, false),
             (&places.read, Rights::Read, false),
             (&lent, Rights::Lent, false),
@@ -141,6 +152,7 @@ impl Rights {
     pub(crate) fn covers(self, others: Self) -> bool {
         match (self, others) {
             (own, others) if own == others => true,
+            (Self::Write, Self::Socket) => true,
             (Self::Write | Self::Lent, Self::Read | Self::List) | (Self::Read, Self::List) => true,
             _ => false,
         }

@@ -25,6 +25,8 @@ pub struct Policy {
     pub read: Vec<PathBuf>,
     /// Absolute paths that commands may read and write, besides the defaults.
     pub write: Vec<PathBuf>,
+    /// Absolute paths of Unix sockets to which commands may connect, also in a directory that is closed to them.
+    pub sockets: Vec<PathBuf>,
     /// Absolute paths that commands may neither read nor write, whatever the other lists say. They are closed to tools as well.
     pub never: Vec<PathBuf>,
     /// Which hosts commands may reach.

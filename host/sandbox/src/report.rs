@@ -19,6 +19,8 @@ pub struct Report {
     pub write: Vec<PathBuf>,
     /// The paths that commands may only read and execute, with everything below.
     pub read: Vec<PathBuf>,
+    /// The sockets to which commands may connect.
+    pub sockets: Vec<PathBuf>,
     /// The restrictions that the sandbox enforces.
     pub held: Vec<String>,
     /// Parts of the policy that the sandbox does not enforce. If the policy is `required`, any of these is an error.
@@ -63,6 +65,7 @@ impl Report {
         let mut report = Self {
             write: paths(Rights::Write),
             read: paths(Rights::Read),
+            sockets: paths(Rights::Socket),
             ..Self::default()
         };
         report.held("setuid programs and file capabilities give no privileges");

@@ -71,6 +71,8 @@ enum Shown {
     Layers { layer: Layer },
     /// Copies of the files at a path, which belong to the user of the commands.
     Copies { of: PathBuf },
+    /// The socket at the path `of`.
+    Socket { of: PathBuf },
     /// The processes of these namespaces: a file system `proc`.
     Processes,
     /// Shared memory of these namespaces.
@@ -173,6 +175,7 @@ impl View {
                 Shown::Files { writable: true, .. } | Shown::Layers { .. } | Shown::Memory => {
                     Rights::Write
                 }
+                Shown::Socket { .. } => Rights::Socket,
                 Shown::Terminals => Rights::Device,
                 Shown::Files { .. } | Shown::Copies { .. } | Shown::Processes => Rights::Read,
                 Shown::Directory | Shown::Link { .. } | Shown::Nothing => return None,

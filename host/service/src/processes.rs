@@ -176,7 +176,7 @@ impl Options {
         if let Some(short) = prepared.short {
             anyhow::bail!("cannot start the spawner of commands: {short}");
         }
-        let extras = Extras::new(elements(&self.env))?;
+        let extras = Extras::new(elements(&self.env).chain(self.sandbox.variables()))?;
         let mut limits = Limits {
             live_per_chat: self.max_live.into(),
             nice: self.nice,

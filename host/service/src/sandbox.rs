@@ -43,6 +43,16 @@ pub struct Options {
         value_delimiter = ':'
     )]
     sandbox_write: Vec<PathBuf>,
+    /// A Unix socket to which commands may connect: its path, or a variable of this program's environment that names it, such as
+    /// SSH_AUTH_SOCK, which commands get as well; can be repeated
+    #[arg(
+        long,
+        value_name = "PATH|VARIABLE",
+        env = "TOOLHOST_SANDBOX_SOCKET",
+        value_delimiter = ',',
+        value_parser = Socket::named
+    )]
+    sandbox_socket: Vec<Socket>,
     /// A path that neither commands nor tools may reach, even if other flags allow it; can be repeated
     #[arg(
         long,
@@ -110,6 +120,39 @@ pub struct Options {
     sandbox_cpu: Limit<humantime::Duration>,
 }
 
+/// A Unix socket, and the variable that names it.
+#[derive(Clone, Debug)]
+struct Socket {
+    path: PathBuf,
+    variable: Option<String>,
+}
+
+impl Socket {
+    /// Returns the socket with a path, or in a variable. A text without `/` is the name of a variable, whose value is an absolute path or
+    /// begins with `unix://`, as that of DOCKER_HOST.
+    fn named(text: &str) -> Result<Self, String> {
+        if text.contains('/') {
+            return Ok(Self {
+                path: text.into(),
+                variable: None,
+            });
+        }
+        let value = std::env::var(text).map_err(|error| {
+            format!("{error} in the environment of this program; a path has a \"/\"")
+        })?;
+        let path = PathBuf::from(value.strip_prefix("unix://").unwrap_or(&value));
+        match path.is_absolute() {
+            true => Ok(Self {
+                path,
+                variable: Some(text.to_owned()),
+            }),
+            false => Err(format!(
+                "the value of this variable is no absolute path: {value:?}"
+            )),
+        }
+    }
+}
+
 /// A limit that may be `none`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit<T>(Option<T>);
@@ -149,6 +192,12 @@ impl Options {
         }
     }
 
+    /// Returns the variables that name sockets for commands.
+    pub(super) fn variables(&self) -> impl Iterator<Item = &String> {
+        let sockets = self.sandbox_socket.iter();
+        sockets.filter_map(|socket| socket.variable.as_ref())
+    }
+
     /// Returns the policy of these options.
     ///
     /// # Errors
@@ -158,11 +207,14 @@ impl Options {
         let absolute = |paths: &[PathBuf]| -> std::io::Result<_> {
             paths.iter().map(std::path::absolute).collect()
         };
+        let sockets = self.sandbox_socket.iter();
+        let sockets: Vec<_> = sockets.map(|socket| socket.path.clone()).collect();
         Ok(Policy {
             mode: self.sandbox,
             required: self.sandbox_required,
             read: absolute(&self.sandbox_read)?,
             write: absolute(&self.sandbox_write)?,
+            sockets: absolute(&sockets)?,
             never: absolute(&self.sandbox_never)?,
             network: self.sandbox_network.clone(),
             nested: self.sandbox_nested,
@@ -211,6 +263,7 @@ mod tests {
             "--sandbox-read=/a:/b",
             "--sandbox-read=/c",
             "--sandbox-write=/d",
+            "--sandbox-socket=/f,/g",
             "--sandbox-never=/e",
             "--sandbox-network=none",
             "--sandbox-nested",
@@ -226,6 +279,7 @@ mod tests {
             required: true,
             read: ["/a", "/b", "/c"].map(Into::into).into(),
             write: vec!["/d".into()],
+            sockets: ["/f", "/g"].map(Into::into).into(),
             never: vec!["/e".into()],
             network: Network::None,
             nested: true,

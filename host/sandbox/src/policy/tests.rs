@@ -111,9 +111,9 @@ prop_compose! {
     fn policy()(
         (mode, network, limits) in (mode(), hosts(), limits()),
         required: bool, nested: bool,
-        (read, write, never, protect) in (paths(), paths(), paths(), paths()),
+        (read, write, sockets, never, protect) in (paths(), paths(), paths(), paths(), paths()),
     ) -> Policy {
-        Policy { mode, required, read, write, never, network, limits, nested, protect, no_namespaces: false }
+        Policy { mode, required, read, write, sockets, never, network, limits, nested, protect, no_namespaces: false }
     }
 }
 

@@ -32,6 +32,7 @@ impl View {
                 Shown::Directory => (6, vec![]),
                 Shown::Link { to } => (7, vec![to]),
                 Shown::Copies { of } => (9, vec![of]),
+                Shown::Socket { of } => (10, vec![of]),
                 Shown::Layers {
                     layer: Layer { lower, upper, work },
                 } => {
@@ -77,6 +78,9 @@ impl View {
                     to: self::path(&mut rest)?,
                 },
                 9 => Shown::Copies {
+                    of: self::path(&mut rest)?,
+                },
+                10 => Shown::Socket {
                     of: self::path(&mut rest)?,
                 },
                 8 => Shown::Layers {

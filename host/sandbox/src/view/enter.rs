@@ -118,6 +118,7 @@ impl View {
                 Shown::Files { of, writable } => files(of, *writable),
                 Shown::Layers { layer } => Mount::layers(layer).map(Some),
                 Shown::Copies { of } => copies::of(of).map(Some),
+                Shown::Socket { of } => Mount::of(of),
                 Shown::Processes => Mount::new(&PROCESSES).map(Some),
                 Shown::Memory => Mount::new(&MEMORY).map(Some),
                 Shown::Terminals => Mount::new(&TERMINALS).map(Some),

@@ -74,6 +74,7 @@ pub(super) fn of(plan: &Plan<'_>, temporary: &Path) -> Vec<Step> {
         .chain(homes)
         .chain(checked)
         .chain(granted)
+        .chain(linked_sockets(plan))
         .collect();
     let hidden = grants.never.that_exist();
     shown.extend(hidden.map(|path| Step::new(path, Shown::Nothing)));
@@ -130,6 +131,10 @@ fn own_temporary(grants: &Grants, temporary: &Path) -> Vec<Step> {
 /// Returns the steps of a grant. That of `/` shows each of its entries.
 fn of_grant(grant: &Grant) -> Vec<Step> {
     let writable = match grant.rights {
+        Rights::Socket => {
+            let of = grant.path.clone();
+            return vec![Step::new(&grant.path, Shown::Socket { of })];
+        }
         Rights::Write | Rights::Device => true,
         Rights::Read | Rights::Lent => false,
         Rights::List => return Vec::new(),
@@ -143,6 +148,16 @@ fn of_grant(grant: &Grant) -> Vec<Step> {
         Err(_) => Step::same(&entry.path(), writable),
     });
     entries.collect()
+}
+
+/// Returns the steps of sockets at paths that are links: the home and `/tmp` have no links of the machine.
+fn linked_sockets(plan: &Plan<'_>) -> impl Iterator<Item = Step> {
+    plan.policy.sockets.iter().filter_map(|path| {
+        let of = path.canonicalize().ok().filter(|of| of != path)?;
+        let is_this = |grant: &&Grant| grant.rights == Rights::Socket && grant.path == of;
+        plan.grants.granted.iter().find(is_this)?;
+        Some(Step::new(path, Shown::Socket { of }))
+    })
 }
 
 /// Returns the steps of a directory that is lent to commands with a home.
@@ -188,6 +203,7 @@ impl Layout {
             (Shown::Nothing, _) => self.shows_itself(&step.path),
             (Shown::Layers { .. }, Some(Shown::Layers { .. })) => false,
             (Shown::Copies { .. }, _) => self.shows_itself(&step.path),
+            (Shown::Socket { .. }, _) => !self.shows_itself(&step.path),
             (
                 Shown::Files { writable, .. },
                 Some(Shown::Files {

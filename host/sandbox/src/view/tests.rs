@@ -134,6 +134,46 @@ fn protected_paths_are_read_only_and_cannot_be_moved() {
     assert_eq!(setup.shown(&git), None);
 }
 
+/// The directory of the socket is closed, and the socket of the home is in its place there.
+#[test]
+fn a_socket_is_shown_alone() {
+    use std::os::unix::net::UnixListener;
+    let mut setup = Setup::new();
+    let [lent, closed, link] =
+        ["data/lent", "home/.ssh/agent", "data/link"].map(|below| setup.path(below));
+    let _listeners = [&lent, &closed].map(|path| UnixListener::bind(path).unwrap());
+    symlink(&closed, &link).unwrap();
+    let file = setup.path("data/file");
+    fs::write(&file, "").unwrap();
+    setup.policy.sockets = vec![
+        lent.clone(),
+        link.clone(),
+        file.clone(),
+        setup.path("data/none"),
+    ];
+    for socket in [&lent, &closed] {
+        let of = socket.clone();
+        assert_eq!(setup.shown(socket), Some(Shown::Socket { of }));
+    }
+    assert_eq!(setup.shown(&link), Some(Shown::Socket { of: closed }));
+    for other in [
+        file.as_path(),
+        &setup.path("data"),
+        &setup.path("home/.ssh"),
+    ] {
+        assert_eq!(setup.shown(other), None, "{other:?}");
+    }
+    assert_eq!(
+        Plan::new(&setup.policy, &setup.places).grants.refused,
+        [file]
+    );
+    setup.policy.never.push(lent.clone());
+    assert_eq!(setup.shown(&lent), None);
+    setup.policy.never.clear();
+    setup.policy.read.push(setup.path("data"));
+    assert_eq!(setup.shown(&lent), None);
+}
+
 #[test]
 fn no_step_hides_what_an_earlier_one_shows() {
     let view = Setup::new().view();
@@ -159,6 +199,15 @@ fn shown() -> impl Strategy<Value = Shown> {
         writable,
     });
     let link = "[^\0]{1,20}".prop_map(|to| Shown::Link { to: to.into() });
+    let layers = (prop::collection::vec("[^\0]{1,20}", 0..4), "[^\0]{1,20}");
+    let layers = layers.prop_map(|(lower, upper)| Shown::Layers {
+        layer: Layer {
+            lower: lower.into_iter().map(PathBuf::from).collect(),
+            work: upper.repeat(2).into(),
+            upper: upper.into(),
+        },
+    });
+    let copies = "[^\0]{1,20}".prop_map(|of| Shown::Copies { of: of.into() });
     let others = [
         Shown::Directory,
         Shown::Nothing,
@@ -166,7 +215,15 @@ fn shown() -> impl Strategy<Value = Shown> {
         Shown::Memory,
         Shown::Terminals,
     ];
-    prop_oneof![files, link, prop::sample::select(others.to_vec())]
+    let socket = "[^\0]{1,20}".prop_map(|of| Shown::Socket { of: of.into() });
+    prop_oneof![
+        socket,
+        files,
+        link,
+        layers,
+        copies,
+        prop::sample::select(others.to_vec())
+    ]
 }
 
 proptest! {

@@ -43,6 +43,7 @@ fn text(policy: &Policy, report: &Report) -> String {
     let mut text = format!("mode: {}\n", policy.mode);
     text.push_str(&lines("write", &report.write));
     text.push_str(&lines("read", &report.read));
+    text.push_str(&lines("socket", &report.sockets));
     text.push_str(&report.to_string());
     text
 }
