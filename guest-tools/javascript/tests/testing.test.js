@@ -27,8 +27,9 @@ test("surroundings are those of one function", () => {
 
 test("a command runs on the virtual clock", () => {
   const script = new FakeProcess().prints("one\n").after(90).prints("two\n").exits(3);
-  const fakes = new FakeProcesses({ clamp: 60 }).starts(script);
+  const fakes = new FakeProcesses({ clamp: 60, inShell: "sh" }).starts(script);
   withHost({ processes: fakes }, (host) => {
+    assert.equal(processes.shell(), "sh");
     const seen = processes.run("make", { env: { A: "b" }, without: ["network"], stdin: "in" });
     assert.deepEqual([seen.state.code, seen.text, host.now], [3, "one\ntwo\n", 90]);
   });

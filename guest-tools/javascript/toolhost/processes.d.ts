@@ -74,7 +74,9 @@ export interface Process {
   signal(name: Signal, grace?: number): State;
 }
 
-/** Starts `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`. */
+/** Returns the shell that runs commands. Throws `HostError`. */
+export declare function shell(): "bash" | "sh";
+/** Starts `bash -c command` or `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`. */
 export declare function start(command: string, options?: StartOptions): Process;
 /** Returns the process of this chat that has this id. */
 export declare function open(id: string): Process;

@@ -7,7 +7,10 @@ import { Failed } from "./lib/errors.js";
 /** The seconds that `run` leaves to the call for its reply. */
 const FOR_REPLY = 2;
 
-/** Starts `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`. */
+/** Returns the shell that runs commands: "bash" or "sh". Throws `HostError`. */
+export const shell = () => port.shell();
+
+/** Starts `bash -c command` or `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`. */
 export function start(command, { workdir, env = {}, stdin, background = false, without = [] } = {}) {
   const data = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
   return withText(port.start({ command, workdir, env: Object.entries(env), background, stdin: data, without }));

@@ -61,7 +61,7 @@ export declare class FakeProcesses {
     without: string[];
   }[];
   readonly signals: [id: string, name: string][];
-  constructor(options?: { clamp?: number });
+  constructor(options?: { clamp?: number; inShell?: "bash" | "sh" });
   starts(process: FakeProcess): this;
   failsToStart(reason: string, text: string): this;
   has(process: FakeProcess, command: string): this;

@@ -24,8 +24,9 @@ class Kit(unittest.TestCase):
 
     def test_a_command_runs_on_the_virtual_clock(self):
         script = FakeProcess().prints("one\n").after(90).prints("two\n").exits(3)
-        fakes = FakeProcesses(clamp=60).starts(script)
+        fakes = FakeProcesses(clamp=60, in_shell="sh").starts(script)
         with testing.host(processes=fakes) as host:
+            self.assertEqual(processes.shell(), "sh")
             seen = processes.run("make", env={"A": "b"}, without=("network",), stdin="in")
             self.assertEqual((seen.state.code, seen.text, host.now), (3, "one\ntwo\n", 90))
         self.assertEqual(fakes.started[0].env, {"A": "b"})

@@ -92,6 +92,11 @@ class Info:
     total: int
 
 
+def shell() -> str:
+    """Returns the shell that runs commands: "bash" or "sh". Raises `HostError`."""
+    return port().shell()
+
+
 def start(
     command: str,
     *,
@@ -101,7 +106,7 @@ def start(
     background: bool = False,
     without: tuple[str, ...] = (),
 ):
-    """Starts `bash -c command` or `sh -c command`, and returns a process that runs whether or not the plugin waits for it.
+    """Starts `bash -c command` or `sh -c command` (see `shell`), and returns a process that runs whether or not the plugin waits for it.
 
     `without` has what the command is to do without: "write", "network" or both. If the call is cancelled or fails, the host ends
     the process unless it is in the background. Pass values through `env` rather than as a part of the command.

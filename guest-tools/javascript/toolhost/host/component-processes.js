@@ -11,6 +11,8 @@ export function start({ command, workdir, env, background, stdin, without }) {
   return wrap(asked(() => wit.start({ command, workdir, env, background, stdin, without: restrictions })));
 }
 
+export const shell = () => asked(() => wit.currentShell());
+
 export const open = (id) => wrap(asked(() => wit.open(id)));
 
 export function listProcesses(runningOnly, max) {

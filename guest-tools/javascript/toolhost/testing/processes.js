@@ -15,14 +15,16 @@ const ORDER = ["running", "lingering"];
 
 /**
  * Stands in for the host's processes, follows a script, and remembers what it was asked for: `started` has the commands, and `signals`
- * an id and a name for each signal. `clamp` is the longest wait of the host in seconds.
+ * an id and a name for each signal. `clamp` is the longest wait of the host in seconds, and `inShell` the shell
+ * that runs the commands.
  */
 export class FakeProcesses {
   #toStart = [];
   #known = [];
 
-  constructor({ clamp = Infinity } = {}) {
+  constructor({ clamp = Infinity, inShell = "bash" } = {}) {
     this.clamp = clamp;
+    this.inShell = inShell;
     this.started = [];
     this.signals = [];
   }
@@ -43,6 +45,10 @@ export class FakeProcesses {
   has(process, command) {
     this.#known.push({ process, options: { command, env: {}, background: true, without: [] } });
     return this;
+  }
+
+  shell() {
+    return this.inShell;
   }
 
   start({ env, ...rest }) {

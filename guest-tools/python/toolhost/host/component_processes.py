@@ -9,6 +9,10 @@ from . import names
 WORDS = {"not-found": "process not found"}
 
 
+def shell() -> str:
+    return names.of_enum(asked(wit.current_shell))
+
+
 def start(command, workdir, env, background, stdin, without) -> "Process":
     restrictions = wit.Restrictions(0)
     for name in without:

@@ -34,11 +34,12 @@ class FakeProcesses:
     """Stands in for the host's processes, follows a script, and remembers what it was asked for.
 
     `started` has the commands, and `signals` a process id and a name for each signal. `clamp` is the longest wait of the host in
-    seconds.
+    seconds, and `in_shell` the shell that runs the commands.
     """
 
-    def __init__(self, clamp: float | None = None):
+    def __init__(self, clamp: float | None = None, in_shell: str = "bash"):
         self.clamp = clamp
+        self.in_shell = in_shell
         self.to_start: list[FakeProcess | HostError] = []
         self.known: list[tuple[FakeProcess, Started]] = []
         self.started: list[Started] = []
@@ -58,6 +59,9 @@ class FakeProcesses:
         """Adds a process that an earlier call started in the background."""
         self.known.append((process, Started(command, None, {}, True, None, ())))
         return self
+
+    def shell(self) -> str:
+        return self.in_shell
 
     def start(self, command, workdir, env, background, stdin, without) -> "Handle":
         options = Started(command, workdir, dict(env), background, stdin, without)
