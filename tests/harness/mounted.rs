@@ -20,6 +20,16 @@ impl Mounted {
 
     /// Mounts an empty ext4 of 64 MiB at a directory, which only its owner can use. This needs `mkfs.ext4`.
     pub(crate) fn ext4(directory: &Path) -> Self {
+        Self::ext4_with(directory, &[], "loop")
+    }
+
+    /// Does the same with quotas of projects, which a test needs with `#[needs(quota = "ext4")]`.
+    pub(crate) fn with_quotas(directory: &Path) -> Self {
+        let features = ["-O", "quota,project", "-E", "quotatype=prjquota"];
+        Self::ext4_with(directory, &features, "loop,prjquota")
+    }
+
+    fn ext4_with(directory: &Path, features: &[&str], options: &str) -> Self {
         // The mount keeps the file after its name is gone.
         let image = tempfile::NamedTempFile::new().unwrap();
         image.as_file().set_len(64 << 20).unwrap();
@@ -27,11 +37,12 @@ impl Mounted {
         // As on large disks. With smaller blocks, SQLite's shared memory can lack a part of a page on a full disk.
         let made = command
             .args(["-q", "-m", "0", "-b", "4096"])
+            .args(features)
             .arg(image.path())
             .status();
         assert!(made.unwrap().success());
         let image = image.path().to_str().unwrap();
-        let disk = Self::mount(&["-o", "loop", image], directory.to_owned());
+        let disk = Self::mount(&["-o", options, image], directory.to_owned());
         std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700)).unwrap();
         disk
     }

@@ -2,10 +2,11 @@
 
 use nix::sys::signal::Signal;
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
+use crate::harness::Mounted;
 
 /// Files in caches of toolchains, which a later build executes.
 const CACHES: &[&str] = &[
@@ -38,9 +39,15 @@ async fn serve(ground: Ground, flags: &[&str], chats: &[&str]) -> Site {
 
 /// Makes the two workspaces, and these chats in them.
 async fn made(site: Site, chats: &[&str]) -> Site {
+    made_with(site, &json!({}), chats).await
+}
+
+/// Does the same with this specification.
+async fn made_with(site: Site, spec: &Value, chats: &[&str]) -> Site {
     for name in ["a", "b"] {
         let made = site.request(Method::PUT, &format!("/v1/workspaces/{name}"));
-        assert!(made.send().await.unwrap().status().is_success());
+        let made = made.json(spec).send().await.unwrap();
+        assert!(made.status().is_success(), "{}", made.text().await.unwrap());
     }
     for chat in chats {
         let bound = site.request(Method::PUT, &format!("/v1/chats/{chat}"));
@@ -56,15 +63,26 @@ async fn works_in(site: &Site, chat: &str, script: &str) -> String {
     reply.output
 }
 
-/// How many homes there are.
-fn homes(site: &Site) -> usize {
-    let homes = std::fs::read_dir(site.path("state/homes"));
-    homes.map_or(0, |homes| {
-        let homes = homes.map(|home| home.unwrap().file_name());
-        homes
-            .filter(|name| !name.to_string_lossy().starts_with("trial"))
-            .count()
-    })
+/// The homes of the workspaces with names, and what is left of removed ones.
+fn homes(site: &Site) -> Vec<String> {
+    let names = |directory: &str| {
+        let entries = std::fs::read_dir(site.path(directory));
+        let entries = entries.map(|entries| entries.map(|entry| entry.unwrap().file_name()));
+        entries
+            .into_iter()
+            .flatten()
+            .map(|name| name.into_string().unwrap())
+            .collect::<Vec<_>>()
+    };
+    let gone = names("data/spaces")
+        .into_iter()
+        .filter(|name| name.starts_with("+gone"));
+    let mut homes: Vec<_> = names("data/spaces/+homes")
+        .into_iter()
+        .chain(gone)
+        .collect();
+    homes.sort();
+    homes
 }
 
 async fn a_home_stays_with_its_workspace(flags: &[&str]) {
@@ -94,10 +112,10 @@ async fn a_home_stays_with_its_workspace(flags: &[&str]) {
     let site = serve(ground, flags, &["a3", "b2"]).await;
     assert_eq!(works_in(&site, "a3", "cat ~/file").await, "mine\n");
     // With the workspace, it is removed.
-    let before = homes(&site);
+    assert_eq!(homes(&site), ["a", "b"]);
     let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
     assert!(removed.send().await.unwrap().status().is_success());
-    assert_eq!(homes(&site), before - 1);
+    assert_eq!(homes(&site), ["b"]);
     let site = serve(site.end(Signal::SIGTERM), flags, &["a4"]).await;
     assert_ne!(site.run_in("a4", "cat ~/file").await.code, Some(0));
 }
@@ -301,7 +319,7 @@ async fn modes_in_the_layers_keep_nobody_from_a_start() {
     works_in(&site, "a3", reads).await;
     let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
     assert!(removed.send().await.unwrap().status().is_success());
-    assert_eq!(homes(&site), 0);
+    assert!(homes(&site).is_empty());
 }
 
 /// A command that moves its workspace away, in its home, would have later chats write elsewhere.
@@ -324,6 +342,47 @@ async fn a_link_in_place_of_the_workspace_is_an_error() {
         "{body}"
     );
     assert!(!site.path("home/projects/one/new").exists());
+}
+
+/// The quota of a workspace binds its home, and the layers in it.
+#[needs(namespaces, quota = "ext4")]
+#[tokio::test]
+async fn a_quota_binds_the_home() {
+    let ground = ground();
+    std::fs::create_dir(ground.path("data/spaces")).unwrap();
+    let _disk = Mounted::with_quotas(&ground.path("data/spaces"));
+    let quota = json!({ "quota": { "bytes": 8 << 20, "files": 100, "required": true } });
+    let site = made_with(ground.serve(DEFAULT), &quota, &["a1", "a2", "b1"]).await;
+    for chat in ["a1", "a2"] {
+        works_in(
+            &site,
+            chat,
+            "echo more >> ~/.cargo/registry/cached; cat ~/.cargo/registry/cached",
+        )
+        .await;
+        for place in ["~", "~/.cargo/registry", "."] {
+            let large = format!("cd {place}; dd if=/dev/zero of=large bs=1M count=16 conv=fsync");
+            let reply = site.run_in(chat, &large).await;
+            assert!(
+                reply.output.contains("Disk quota exceeded"),
+                "{place}: {}",
+                reply.output
+            );
+            let many =
+                format!("cd {place}; rm large; for n in $(seq 200); do : > $n || exit; done");
+            let reply = site.run_in(chat, &many).await;
+            assert!(
+                reply.output.contains("Disk quota exceeded"),
+                "{place}: {}",
+                reply.output
+            );
+            works_in(&site, "b1", &format!("cd {place}; echo x > free")).await;
+            works_in(&site, chat, &format!("cd {place}; rm [0-9]*")).await;
+        }
+    }
+    let removed = site.request(Method::DELETE, "/v1/workspaces/a?force=true");
+    assert!(removed.send().await.unwrap().status().is_success());
+    assert_eq!(homes(&site), ["b"]);
 }
 
 /// An operator removes a state directory as any other.

@@ -105,6 +105,7 @@ impl ClaimedDirectories {
                 });
             }
         }
+        beside.processes().keep_homes_in(root.path());
         let is_filtered = beside.processes().filters_calls();
         Ok(Directories {
             quotas: Arc::new(Quotas::new(root.path(), is_filtered)),
@@ -132,7 +133,7 @@ impl Directories {
             .root
             .make_unfinished()
             .map_err(|error| failed(&error))?;
-        let filled = self.fill(&new, spec, watched).await;
+        let filled = self.fill(&new, self.root.home(path), spec, watched).await;
         let made =
             filled.and_then(|()| std::fs::rename(&new, path).map_err(|error| failed(&error)));
         match &made {
@@ -145,12 +146,13 @@ impl Directories {
     async fn fill(
         &self,
         path: &Path,
+        home: PathBuf,
         spec: &DirectorySpec,
         watched: Watched<'_>,
     ) -> Result<(), ProviderError> {
         if let Some(quota) = spec.quota {
             let (quotas, to) = (Arc::clone(&self.quotas), path.to_path_buf());
-            blocking(move || quotas.assign(&to, &quota)).await?;
+            blocking(move || quotas.assign(&to, &home, &quota)).await?;
         }
         if let Some(name) = &spec.template {
             let from = self.template(name)?.clone();
@@ -258,17 +260,14 @@ impl Provider for Directories {
     ) -> BoxFuture<'a, Result<(), ProviderError>> {
         Box::pin(async move {
             let path = self.directory(name);
-            let gone = self.root.take_away(&path).map_err(|error| failed(&error))?;
-            let beside = Arc::clone(&self.beside);
-            let home = move || {
-                beside.processes().remove_home(&path);
-                Ok(())
-            };
-            blocking(home).await?;
-            if let Some(gone) = gone
-                && let Err(error) = blocking(move || root::discard(&gone)).await
-            {
-                tracing::warn!(workspace = %name, %error, "some files of a removed workspace are left until the next start");
+            // The home first: another workspace of this name must not get it.
+            for directory in [self.root.home(&path), path] {
+                let gone = self.root.take_away(&directory);
+                if let Some(gone) = gone.map_err(|error| failed(&error))?
+                    && let Err(error) = blocking(move || root::discard(&gone)).await
+                {
+                    tracing::warn!(workspace = %name, %error, "some files of a removed workspace are left until the next start");
+                }
             }
             Ok(())
         })

@@ -7,9 +7,10 @@ mod sys;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use parking_lot::Mutex;
@@ -49,8 +50,14 @@ impl Quotas {
             .map_err(|error| ProviderError::Invalid(error.to_string()))
     }
 
-    /// Gives an empty directory a project with these limits. Returns why they are not enforced, as [`Quotas::enforce`] does.
-    pub(super) fn assign(&self, directory: &Path, quota: &Quota) -> io::Result<Option<String>> {
+    /// Gives an empty directory, and the home of its workspace, a project with these limits. Makes the home. Returns why the limits are not
+    /// enforced, as [`Quotas::enforce`] does.
+    pub(super) fn assign(
+        &self,
+        directory: &Path,
+        home: &Path,
+        quota: &Quota,
+    ) -> io::Result<Option<String>> {
         if self.obstacle()?.is_none() {
             let opened = File::open(directory)?;
             // Locked until the id counts a file: the directory.
@@ -63,6 +70,8 @@ impl Quotas {
                 }
             };
             sys::set_project(&opened, id)?;
+            DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+            sys::set_project(&File::open(home)?, id)?;
         }
         self.enforce(directory, quota)
     }

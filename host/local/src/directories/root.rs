@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 
 use super::{OpenDirectoriesError, quota};
+use crate::process::HOMES_IN_ROOT;
 
 /// The beginning of the names of directories that are not complete yet, or that are being removed.
 const UNFINISHED: &str = "+";
@@ -47,7 +48,8 @@ impl Root {
         for entry in root.path.read_dir().map_err(unusable)? {
             let entry = entry.map_err(unusable)?;
             let name = entry.file_name();
-            if name.to_string_lossy().starts_with(UNFINISHED) && name != LOCK {
+            let is_unfinished = name.to_string_lossy().starts_with(UNFINISHED);
+            if is_unfinished && name != LOCK && name != HOMES_IN_ROOT {
                 root.remove_later(entry.path());
             }
         }
@@ -65,7 +67,13 @@ impl Root {
         Ok(path)
     }
 
-    /// Renames a workspace to a directory that is none. Returns its new path; `None` if there is nothing.
+    /// Returns the directory for the home of a workspace.
+    pub(super) fn home(&self, workspace: &Path) -> PathBuf {
+        let name = workspace.file_name().unwrap_or_default();
+        self.path.join(HOMES_IN_ROOT).join(name)
+    }
+
+    /// Renames a workspace or a home to a directory that is none. Returns its new path; `None` if there is nothing.
     pub(super) fn take_away(&self, workspace: &Path) -> io::Result<Option<PathBuf>> {
         let gone = self.unfinished("gone");
         match std::fs::rename(workspace, &gone) {

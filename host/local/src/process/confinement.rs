@@ -3,8 +3,10 @@
 
 mod confined;
 mod egress;
+mod homes;
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -24,12 +26,11 @@ use super::{Environment, Error, Spawner, shortage};
 pub(super) use confined::{Common, Confined, OwnDirectories};
 pub use confined::{lack_of_layers, support};
 pub(super) use egress::DenialObserver;
+use homes::Homes;
+pub(crate) use homes::IN_ROOT as HOMES_IN_ROOT;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
-
-/// The name of the directory for the homes of workspaces, within the state directory.
-const HOMES: &str = "homes";
 
 /// How long the end of idle sandboxes is waited for. Usually it takes milliseconds.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -41,6 +42,7 @@ pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 #[derive(Debug)]
 pub(super) struct Confinement {
     common: Common,
+    homes: Homes,
     /// The state directory, if there is one.
     state: Option<PathBuf>,
     /// The temporary directories of processes that were taken over.
@@ -67,6 +69,8 @@ pub(super) type SharedSandboxes = Arc<Mutex<Sandboxes>>;
 pub(super) struct Sandboxes {
     /// The temporary directory of the chat, which all its sandboxes share; `None` until a command is confined.
     directory: Option<PathBuf>,
+    /// The directories for its views in homes.
+    views: BTreeSet<PathBuf>,
     /// One sandbox for each policy. The number of policies is bounded, because only the grants and the starts of plugins narrow the policy.
     made: Vec<Made>,
 }
@@ -117,6 +121,7 @@ impl Confinement {
         let state = state.directory().map(Path::to_path_buf);
         let confinement = Self {
             common: Common::new(policy, closed, environment, spawner),
+            homes: Homes::new(state.as_deref(), &kept),
             state,
             kept,
             temporary: OnceLock::new(),
@@ -213,11 +218,17 @@ impl Confinement {
         }
         let own = match policy.mode {
             Mode::Off => OwnDirectories::default(),
-            Mode::ReadOnly | Mode::Workspace => OwnDirectories {
-                temporary: sandboxes.directory.clone(),
-                home: self.make_home(&workspace)?,
-                work: sandboxes.directory.as_deref().map(work),
-            },
+            Mode::ReadOnly | Mode::Workspace => {
+                let (temporary, home) = (sandboxes.directory.clone(), self.make_home(&workspace)?);
+                let views = home.as_deref().zip(temporary.as_deref());
+                let views = views.map(|(home, temporary)| homes::views(home, temporary));
+                sandboxes.views.extend(views.clone());
+                OwnDirectories {
+                    temporary,
+                    home,
+                    views,
+                }
+            }
         };
         let confined = self.common.confine(&workspace, &policy, own, chat)?;
         sandboxes.made.push(Made {
@@ -275,22 +286,15 @@ impl Confinement {
         Ok(home)
     }
 
-    /// Returns the directory for the home of a workspace. Without a state directory, it is among the temporary files of this host.
+    /// Returns the directory for the home of a workspace.
     fn home(&self, workspace: &Path) -> Option<PathBuf> {
         let temporary = || Some(self.temporary.get()?.as_ref()?.path());
-        let parent = self.state.as_deref().or_else(temporary)?;
-        Some(
-            parent
-                .join(HOMES)
-                .join(toolhost_sandbox::name_for(workspace)),
-        )
+        self.homes.of(workspace, temporary)
     }
 
-    /// Removes the home of a workspace that is removed. Blocks on the disk.
-    pub(super) fn remove_home(&self, workspace: &Path) {
-        if let Some(home) = self.home(workspace) {
-            remove(&home);
-        }
+    /// Keeps the homes of the workspaces in this root there.
+    pub(super) fn keep_homes_in(&self, root: &Path) {
+        self.homes.keep_in(root, &self.kept);
     }
 
     /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. While one is
@@ -318,10 +322,8 @@ impl Confinement {
     /// Removes the temporary files of a chat. All its commands must have ended.
     pub(super) fn remove(sandboxes: &SharedSandboxes) {
         let sandboxes = std::mem::take(&mut *sandboxes.lock());
-        if let Some(directory) = sandboxes.directory {
-            remove(&directory);
-            remove(&work(&directory));
-        }
+        let directories = sandboxes.directory.iter().chain(&sandboxes.views);
+        directories.for_each(|directory| remove(directory));
     }
 
     /// Notes the temporary directory of a chat with a process that was taken over. Commands that the chat starts from now on have it, too.
@@ -365,10 +367,7 @@ impl Temporary {
         }
         for entry in std::fs::read_dir(&path)? {
             let entry = entry?.path();
-            if !kept
-                .iter()
-                .any(|kept| *kept == entry || work(kept) == entry)
-            {
+            if !kept.contains(&entry) {
                 remove(&entry);
             }
         }
@@ -392,13 +391,8 @@ fn make_directory(parent: &Path) -> io::Result<PathBuf> {
     Ok(directory.keep())
 }
 
-/// Returns the parent of the directories for what the kernel needs for the home of a chat with this temporary directory.
-fn work(directory: &Path) -> PathBuf {
-    directory.with_extension("work")
-}
-
-/// Makes a directory for what the kernel needs for a home in one view.
-fn make_work(parent: &Path) -> io::Result<PathBuf> {
+/// Makes the directory of a view in a home.
+fn make_view(parent: &Path) -> io::Result<PathBuf> {
     private().recursive(true).create(parent)?;
     make_directory(parent)
 }

@@ -157,9 +157,9 @@ impl Registry {
         &self.workspace
     }
 
-    /// Removes the home of a workspace that is removed. Blocks on the disk.
-    pub(crate) fn remove_home(&self, workspace: &Path) {
-        self.confinement.remove_home(workspace);
+    /// Keeps the homes of the workspaces in this root there, in [`HOMES_IN_ROOT`](super::HOMES_IN_ROOT). Blocks on the disk.
+    pub(crate) fn keep_homes_in(&self, root: &Path) {
+        self.confinement.keep_homes_in(root);
     }
 
     /// Returns the shell that runs commands.

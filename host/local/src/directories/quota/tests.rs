@@ -143,7 +143,8 @@ fn write_is_refused(opened: &Opened) {
 async fn quotas_hold(kind: &str, error: &str) {
     let (disk, base) = (Disk::new(kind, "loop,prjquota"), TempDir::new().unwrap());
     let directories = provider(&disk, &base).await;
-    let (small, large, free) = (spec(1 << 20, 10), spec(8 << 20, 100), Spec::default());
+    // The directory and its home are two of the files.
+    let (small, large, free) = (spec(1 << 20, 11), spec(8 << 20, 100), Spec::default());
     let opened = directories.open(&name("small"), &small).await.unwrap();
     assert_eq!(opened.gaps, [""; 0]);
     directories.open(&name("large"), &large).await.unwrap();
@@ -151,6 +152,9 @@ async fn quotas_hold(kind: &str, error: &str) {
     let path = |name: &str| disk.root().join(name);
     let first = id(&path("small"));
     is_bounded(&path("small"), error);
+    let home = disk.root().join("+homes/small");
+    assert_eq!(id(&home), first);
+    is_bounded(&home, error);
     for other in ["large", "free"] {
         let written = shell(
             "dd if=/dev/zero of=x bs=64k count=32 conv=fsync",

@@ -1,6 +1,7 @@
 //! The sandbox of the commands of one chat, and the parts that the sandboxes of all chats share.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -9,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use toolhost_sandbox::{
     Entered, Home, Layers, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox,
     Support, View,
@@ -32,8 +34,8 @@ pub(in crate::process) struct Common {
     places: Places,
     /// The layers that this machine supports; unset until the first sandbox is made.
     support: OnceLock<Support>,
-    /// Whether homes have layers; unset until the first home is made.
-    has_layers: OnceLock<bool>,
+    /// Whether the homes in a directory have layers. The state directory and a root of workspaces can be on different file systems.
+    has_layers: Mutex<HashMap<PathBuf, bool>>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
     /// Learns of the refusals of proxies; unset until the registry is open.
@@ -67,8 +69,8 @@ pub(in crate::process) struct OwnDirectories {
     pub(super) temporary: Option<PathBuf>,
     /// The directory for the home of its workspace.
     pub(super) home: Option<PathBuf>,
-    /// The parent of the directories for what the kernel needs for that home.
-    pub(super) work: Option<PathBuf>,
+    /// The directory for the views of that home.
+    pub(super) views: Option<PathBuf>,
 }
 
 impl OwnDirectories {
@@ -78,16 +80,17 @@ impl OwnDirectories {
             let path = directory.join(name);
             super::private().create(&path).map(|()| Some(path))
         };
+        let home = make("home")?;
         Ok(Self {
             temporary: make("tmp")?,
-            home: make("home")?,
-            work: make("work")?,
+            views: home.as_deref().map(|home| home.join("views")),
+            home,
         })
     }
 
     /// Removes them. No command may run any more.
     pub(in crate::process) fn remove(&self) {
-        let all = [&self.temporary, &self.home, &self.work];
+        let all = [&self.temporary, &self.home];
         let all = all.into_iter().flatten();
         all.for_each(|directory| super::remove(directory));
     }
@@ -192,7 +195,7 @@ impl Common {
             policy,
             places,
             support: OnceLock::new(),
-            has_layers: OnceLock::new(),
+            has_layers: Mutex::default(),
             spawner: spawner.cloned(),
             observer: OnceLock::new(),
         }
@@ -233,9 +236,10 @@ impl Common {
         }
     }
 
-    /// Returns whether this machine supports layers in a directory. The first call tries it.
-    fn has_layers(&self, directory: &Path) -> io::Result<bool> {
-        if let Some(known) = self.has_layers.get() {
+    /// Returns whether this machine supports layers in a home. The first call for homes in the same directory tries it.
+    fn has_layers(&self, home: &Path) -> io::Result<bool> {
+        let place = home.parent().unwrap_or(home);
+        if let Some(known) = self.has_layers.lock().get(place) {
             return Ok(*known);
         }
         let has_namespaces = self
@@ -245,11 +249,12 @@ impl Common {
             return Ok(false);
         };
         // After an error, the next chat tries it again.
-        let lack = lack_of_layers(directory, spawner)?;
+        let lack = lack_of_layers(home, spawner)?;
         if let Some(error) = &lack {
             tracing::info!(%error, "caches of toolchains begin empty in each workspace, because this machine cannot show them in layers");
         }
-        Ok(*self.has_layers.get_or_init(|| lack.is_none()))
+        let mut known = self.has_layers.lock();
+        Ok(*known.entry(place.to_path_buf()).or_insert(lack.is_none()))
     }
 
     /// Makes the sandbox of a chat in this workspace, with these directories. `policy` is the common policy or a narrower one. Must be
@@ -264,15 +269,15 @@ impl Common {
         let OwnDirectories {
             temporary: directory,
             home,
-            work,
+            views,
         } = own;
         // Commands that cannot write need no layers.
-        let work = work.filter(|_| policy.mode == Mode::Workspace);
+        let views = views.filter(|_| policy.mode == Mode::Workspace);
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
-        let layers = match (&home, work) {
-            (Some(home), Some(work)) if self.has_layers(home).map_err(no_home)? => {
-                Some(first_or_own(home, &work).map_err(no_home)?)
+        let layers = match (&home, views) {
+            (Some(home), Some(views)) if self.has_layers(home).map_err(no_home)? => {
+                Some(first_or_own(home, &views).map_err(no_home)?)
             }
             _ => None,
         };
@@ -389,14 +394,14 @@ impl Common {
 }
 
 /// Returns where the layers of a new view are: those of the home, if no other view writes into them, with a lock; else its own.
-fn first_or_own(home: &Path, work: &Path) -> io::Result<(Layers, Option<File>)> {
+fn first_or_own(home: &Path, views: &Path) -> io::Result<(Layers, Option<File>)> {
     let lock = File::create(home.join("lock"))?;
     let is_first = match lock.try_lock() {
         Ok(()) => true,
         Err(TryLockError::WouldBlock) => false,
         Err(TryLockError::Error(error)) => return Err(error),
     };
-    let work = super::make_work(work)?;
+    let work = super::make_view(views)?;
     Ok((Layers { work, is_first }, is_first.then_some(lock)))
 }
 
