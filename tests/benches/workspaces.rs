@@ -1,4 +1,4 @@
-//! Workspaces with names: `cargo bench --bench workspaces`, with the parts `agent`, `many` and `agents` behind `--`.
+//! Workspaces with names: `cargo bench --bench workspaces`, with the parts `agent`, `many`, `homes` and `agents` behind `--`.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -28,13 +28,15 @@ use toolhost_http::Listener;
 use toolhost_http::access::{Access, Token};
 use toolhost_link::{Address, AgentsConfig, TlsFiles};
 use toolhost_local::DirectoriesConfig;
+use toolhost_local::process::{Config, Limits};
+use toolhost_sandbox::Policy;
 use toolhost_server::serve;
 use toolhost_state::secret::Secret;
 use toolhost_workspace::{AgentSpec, Spec};
 
 use hosts::{call, directory, host, program, spawner};
 use report::{Report, median, time};
-use system::resident;
+use system::{family, pss, resident};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -216,6 +218,64 @@ async fn many(report: &mut Report, base: &Path) {
     host.shutdown().await;
 }
 
+/// The memory of workspaces with a home and layers over caches, in which a command has run.
+async fn homes(report: &mut Report, base: &Path) {
+    let count = if report.quick { 20 } else { 200 };
+    let base = directory(base);
+    let spawner = spawner();
+    let processes = Config {
+        limits: Limits {
+            idle_sandbox: Duration::ZERO,
+            ..Limits::default()
+        },
+        spawner: Some(spawner.clone()),
+        sandbox: Policy::default(),
+        ..Config::new(&base)
+    };
+    let directories = DirectoriesConfig {
+        root: base.join("root"),
+        ..DirectoriesConfig::default()
+    };
+    let host = host(&base, None)
+        .processes(processes)
+        .directories(directories);
+    let host = host.start().await.unwrap();
+    let actor = Actor::default();
+    let command =
+        json!({ "command": "echo text > ~/file; test ! -d ~/.cargo || echo text > ~/.cargo/file" });
+    let run = async |number: usize| {
+        let name = format!("w{number}").parse().unwrap();
+        host.put_workspace(&name, None, &actor).await.unwrap();
+        let chat = format!("chat-{number}");
+        host.bind_chat(&chat.parse().unwrap(), &name, &actor)
+            .await
+            .unwrap();
+        call(&host, &chat, "execute", &command).await;
+    };
+    let memory = || resident() + family(spawner.pid()).into_iter().map(pss).sum::<u64>();
+    // Chats give back what they hold when the upkeep looks at them, every 30 s.
+    let idle = async || {
+        while family(spawner.pid()).len() > 1 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    run(0).await;
+    idle().await;
+    let before = memory();
+    for number in 1..=count {
+        run(number).await;
+    }
+    let used = memory().saturating_sub(before) as f64 / count as f64;
+    let processes = family(spawner.pid()).len();
+    idle().await;
+    let left = memory().saturating_sub(before) as f64 / count as f64;
+    report.value(
+        &format!("memory of each of {count} idle workspaces with a home and layers"),
+        format!("{left:.1} KiB and no process; {used:.0} KiB right after a command, with {processes} processes of all"),
+    );
+    host.shutdown().await;
+}
+
 /// The memory of connections to agents that are idle.
 async fn agents(report: &mut Report, base: &Path) {
     let count = if report.quick { 5 } else { 50 };
@@ -270,6 +330,9 @@ fn main() {
         }
         if report.chosen("many") {
             many(&mut report, base.path()).await;
+        }
+        if report.chosen("homes") {
+            homes(&mut report, base.path()).await;
         }
         if report.chosen("agent") {
             agent(&mut report, base.path()).await;
