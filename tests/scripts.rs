@@ -1,6 +1,7 @@
 //! Scripts that call tools.
 
 mod attacks;
+mod cut;
 mod hostile;
 mod offered;
 mod run;

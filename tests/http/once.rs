@@ -261,9 +261,8 @@ async fn a_call_cancelled_while_it_starts_leaves_no_process() {
             // Spread over 0 to 50 ms, in another order in each chain.
             let moment = (number * 7919) % 50_000;
             // On a busy machine, another host of a cluster may be out of reach for a moment. A client repeats the request then.
-            let call = repeated(async || {
-                server.put("a", &id, execute("exec sleep 98765.4321")).await
-            });
+            let call =
+                repeated(async || server.put("a", &id, execute("exec sleep 98765.4321")).await);
             let cancelling = async {
                 tokio::time::sleep(std::time::Duration::from_micros(moment.into())).await;
                 repeated(async || cancel(server, "a", &id).await).await

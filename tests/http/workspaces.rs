@@ -3,6 +3,7 @@
 mod agents;
 mod lives;
 mod making;
+mod stopping;
 mod tokens;
 
 use std::path::PathBuf;
