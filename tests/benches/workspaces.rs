@@ -252,26 +252,33 @@ async fn homes(report: &mut Report, base: &Path) {
             .unwrap();
         call(&host, &chat, "execute", &command).await;
     };
-    let memory = || resident() + family(spawner.pid()).into_iter().map(pss).sum::<u64>();
+    // The spawners of chats are gone when it is measured.
+    let memory = || (resident() + pss(spawner.pid())) as f64;
     // Chats give back what they hold when the upkeep looks at them, every 30 s.
+    let alone = family(spawner.pid()).len();
     let idle = async || {
-        while family(spawner.pid()).len() > 1 {
+        while family(spawner.pid()).len() > alone {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    run(0).await;
-    idle().await;
-    let before = memory();
-    for number in 1..=count {
+    // The first ones fill the caches of the host.
+    for number in 0..count / 4 {
         run(number).await;
     }
-    let used = memory().saturating_sub(before) as f64 / count as f64;
+    idle().await;
+    let before = memory();
+    for number in 0..count {
+        run(count + number).await;
+    }
     let processes = family(spawner.pid()).len();
     idle().await;
-    let left = memory().saturating_sub(before) as f64 / count as f64;
+    let left = (memory() - before) / count as f64;
     report.value(
         &format!("memory of each of {count} idle workspaces with a home and layers"),
-        format!("{left:.1} KiB and no process; {used:.0} KiB right after a command, with {processes} processes of all"),
+        format!(
+            "{left:.1} KiB and no process; right after a command {:.1} processes",
+            (processes - alone) as f64 / count as f64
+        ),
     );
     host.shutdown().await;
 }
