@@ -105,8 +105,8 @@ impl Running {
             _ => return Err(io::Error::other("the spawner answered something else")),
         };
         let known = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
-        // It cannot have been reaped and its number reused before it is ready, unless it failed: that shows below.
-        let descriptor = pidfd_open(known, PidfdFlags::empty())?;
+        // It cannot have been reaped and its number reused before it is ready, unless it failed. Then its answer below says why.
+        let descriptor = pidfd_open(known, PidfdFlags::empty());
         let mut frame = [0; FRAME];
         let (count, new) = sys::receive_waiting(socket.as_fd(), &mut frame)?;
         match Frame::decode(frame) {
@@ -117,6 +117,7 @@ impl Running {
                 return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
             }
         }
+        let descriptor = descriptor?;
         let messages = watched(socket.try_clone()?.into())?;
         let pid = pid.unsigned_abs();
         let running = Self::new(socket, Process::OfChat { pid, descriptor });
