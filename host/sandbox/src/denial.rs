@@ -18,7 +18,7 @@ use toolhost_state::closed::Closed;
 /// The most denials that are explained for one output.
 const MOST: usize = 3;
 
-/// What went wrong, by what a program says of it.
+/// The kind of failure of which a program tells.
 #[derive(Clone, Copy)]
 enum Failure {
     /// A socket cannot be reached.
@@ -35,7 +35,8 @@ enum Failure {
     Unreached,
 }
 
-/// What programs say. The first form that a line contains decides. Words are in lower case here, and in any case in a line.
+/// The texts in which programs tell of a failure. The first one that a line contains decides. Words are in lower case here, and in any case in a
+/// line.
 const FORMS: [(&str, Failure); 28] = [
     ("dial unix", Failure::Socket),
     ("daemon at unix:", Failure::Socket),
@@ -351,8 +352,12 @@ fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
             None => character.is_whitespace() || "'\"`),:;]".contains(character),
         };
         let path = rest.split(is_end).next()?;
-        // It may end a sentence.
-        Some(plain(Path::new(path.trim_end_matches('.'))))
+        // The path may end a sentence.
+        let path = match path.strip_suffix('.') {
+            Some(path) if !path.ends_with(['/', '.']) => path,
+            _ => path,
+        };
+        Some(plain(Path::new(path)))
     })
 }
 
@@ -491,6 +496,10 @@ mod tests {
                 Some(
                     "/run/postgresql/.s.PGSQL.5432 is no socket that commands were given (socket)",
                 ),
+            ),
+            (
+                "ls: cannot access '/srv/x/..': Permission denied",
+                Some("/srv is outside of what commands may read (read)"),
             ),
             ("dial unix /tmp/own: connect: connection refused", None),
             (
