@@ -139,7 +139,7 @@ impl Home {
             true => (self.own(lent), None),
             false => (own, Some(self.own(lent))),
         };
-        let closed = work.join(CLOSED).join(name_for(lent));
+        let closed = closed_in(work, lent);
         let lower = beneath.into_iter().chain([closed, lent.to_path_buf()]);
         Some(Layer {
             lower: lower.collect(),
@@ -168,17 +168,18 @@ impl Home {
     /// Makes the layers over a directory that is lent. Closed paths are as if they had been removed.
     pub(crate) fn make_layer(&self, lent: &Path, never: &Closed) -> io::Result<()> {
         make_upper(&self.own(lent), lent)?;
-        let Some(Layer { lower, upper, work }) = self.layer(lent) else {
+        let (Some(layer), Some(view)) = (self.layer(lent), self.work()) else {
             return Ok(());
         };
-        make(&work)?;
-        make_upper(&upper, lent)?;
-        // The directory above the one that is lent.
-        match lower.iter().rev().nth(1) {
-            Some(closed) => hide_closed(lent, closed, never),
-            None => Ok(()),
-        }
+        make(&layer.work)?;
+        make_upper(&layer.upper, lent)?;
+        hide_closed(lent, &closed_in(view, lent), never)
     }
+}
+
+/// Returns the layer that hides the closed paths of a directory, in the directory of a view.
+fn closed_in(view: &Path, lent: &Path) -> PathBuf {
+    view.join(CLOSED).join(name_for(lent))
 }
 
 /// Makes an upper directory, unless it is there. Its mode is that of what is shown.
