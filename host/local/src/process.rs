@@ -39,7 +39,7 @@ use toolhost_workspace::process::{
 };
 
 pub use capture::Capture;
-pub(crate) use confinement::HOMES_IN_ROOT;
+pub(crate) use confinement::homes_in_root;
 pub use confinement::{
     VARIABLES as TEMPORARY_VARIABLES, lack_of_layers, support as sandbox_support,
 };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::FlockOperation;
 
 use super::{OpenDirectoriesError, quota};
-use crate::process::HOMES_IN_ROOT;
+use crate::process::homes_in_root;
 
 /// The beginning of the names of directories that are not complete yet, or that are being removed.
 const UNFINISHED: &str = "+";
@@ -49,7 +49,7 @@ impl Root {
             let entry = entry.map_err(unusable)?;
             let name = entry.file_name();
             let is_unfinished = name.to_string_lossy().starts_with(UNFINISHED);
-            if is_unfinished && name != LOCK && name != HOMES_IN_ROOT {
+            if is_unfinished && name != LOCK && entry.path() != homes_in_root(&root.path) {
                 root.remove_later(entry.path());
             }
         }
@@ -70,7 +70,7 @@ impl Root {
     /// Returns the directory for the home of a workspace.
     pub(super) fn home(&self, workspace: &Path) -> PathBuf {
         let name = workspace.file_name().unwrap_or_default();
-        self.path.join(HOMES_IN_ROOT).join(name)
+        homes_in_root(&self.path).join(name)
     }
 
     /// Renames a workspace or a home to a directory that is none. Returns its new path; `None` if there is nothing.

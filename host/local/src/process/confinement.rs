@@ -27,7 +27,7 @@ pub(super) use confined::{Common, Confined, OwnDirectories};
 pub use confined::{lack_of_layers, support};
 pub(super) use egress::DenialObserver;
 use homes::Homes;
-pub(crate) use homes::IN_ROOT as HOMES_IN_ROOT;
+pub(crate) use homes::in_root as homes_in_root;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";

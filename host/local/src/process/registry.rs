@@ -157,7 +157,7 @@ impl Registry {
         &self.workspace
     }
 
-    /// Keeps the homes of the workspaces in this root there, in [`HOMES_IN_ROOT`](super::HOMES_IN_ROOT). Blocks on the disk.
+    /// Keeps the homes of the workspaces in this root there, in [`homes_in_root`](super::homes_in_root). Blocks on the disk.
     pub(crate) fn keep_homes_in(&self, root: &Path) {
         self.confinement.keep_homes_in(root);
     }

@@ -80,10 +80,11 @@ impl OwnDirectories {
             let path = directory.join(name);
             super::private().create(&path).map(|()| Some(path))
         };
-        let home = make("home")?;
+        let (temporary, home) = (make("tmp")?, make("home")?);
+        let views = home.as_deref().zip(temporary.as_deref());
         Ok(Self {
-            temporary: make("tmp")?,
-            views: home.as_deref().map(|home| home.join("views")),
+            views: views.map(|(home, temporary)| super::homes::views(home, temporary)),
+            temporary,
             home,
         })
     }

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 const HOMES: &str = "homes";
 
 /// The name of the directory for the homes of workspaces that have names, within their root. No workspace has such a name.
-pub(crate) const IN_ROOT: &str = "+homes";
+const IN_ROOT: &str = "+homes";
 
 /// The name of the directory for the views of a home, within the home.
 const VIEWS: &str = "views";
@@ -35,7 +35,7 @@ impl Homes {
 
     /// Keeps the homes of workspaces in a root there, and removes what an earlier host has left of views.
     pub(super) fn keep_in(&self, root: &Path, kept: &[PathBuf]) {
-        sweep(&root.join(IN_ROOT), kept);
+        sweep(&in_root(root), kept);
         _ = self.root.set(root.to_path_buf());
     }
 
@@ -48,12 +48,17 @@ impl Homes {
         if let Some(root) = self.root.get()
             && let Ok(name) = workspace.strip_prefix(root)
         {
-            return Some(root.join(IN_ROOT).join(name));
+            return Some(in_root(root).join(name));
         }
         let in_temporary = || Some(temporary()?.join(HOMES));
         let homes = self.directory.clone().or_else(in_temporary)?;
         Some(homes.join(toolhost_sandbox::name_for(workspace)))
     }
+}
+
+/// Returns the directory for the homes of the workspaces in a root. The home of a workspace has its name.
+pub(crate) fn in_root(root: &Path) -> PathBuf {
+    root.join(IN_ROOT)
 }
 
 /// Returns the directory for the views of a chat with this temporary directory. It is in the home, because the kernel moves files from there
