@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
-use crate::harness::Mounted;
+use crate::harness::{Mounted, until};
 
 /// Files in caches of toolchains, which a later build executes.
 const CACHES: &[&str] = &[
@@ -400,7 +400,7 @@ async fn a_state_directory_can_be_removed() {
     std::fs::remove_dir_all(ground.path("state")).unwrap();
 }
 
-/// One writes into the layers of the home, and the other into its own.
+/// All write into the layers of the home, and see at once what the others wrote.
 #[needs(namespaces)]
 #[tokio::test]
 async fn chats_of_one_workspace_write_at_the_same_time() {
@@ -413,23 +413,55 @@ async fn chats_of_one_workspace_write_at_the_same_time() {
         )
         .await;
     }
-    let write = "echo $CODER_CHAT_ID > ~/.cargo/registry/new; mkdir -p ~/.cargo/registry/inner; touch ~/.cargo/registry/inner/file; \
-                 rm ~/.cargo/registry/cached";
-    for chat in ["a1", "a2"] {
+    let write = "echo $CODER_CHAT_ID >> ~/.cargo/registry/new; mkdir -p ~/.cargo/registry/inner; \
+                 touch ~/.cargo/registry/inner/$CODER_CHAT_ID; rm -f ~/.cargo/registry/cached";
+    for chat in ["a1", "a2", "a1"] {
         works_in(&site, chat, write).await;
-        let own = works_in(
-            &site,
-            chat,
-            "cat ~/.cargo/registry/new; ls ~/.cargo/registry",
-        )
-        .await;
-        assert_eq!(own, format!("{chat}\ninner\nnew\nsrc\n"));
     }
-    // The first one wrote into the home.
+    let look =
+        "cat ~/.cargo/registry/new; ls ~/.cargo/registry ~/.cargo/registry/inner | paste -sd ' '";
+    for chat in ["a1", "a2", "a3"] {
+        let seen = works_in(&site, chat, look).await;
+        let registry = site.path("home/.cargo/registry");
+        let registry = registry.canonicalize().unwrap();
+        let registry = registry.display();
+        assert_eq!(
+            seen,
+            format!("a1\na2\na1\n{registry}: inner new src  {registry}/inner: a1 a2\n")
+        );
+    }
+    // It stays after the chats, and what the mounts needed does not.
+    for chat in ["a1", "a2", "a3"] {
+        let path = format!("/v1/chats/{chat}");
+        let ended = site.request(Method::DELETE, &path).send().await.unwrap();
+        assert_eq!(ended.status(), 200);
+    }
+    let mounts = site.path("data/spaces/+homes/a/mounts");
+    until("the mounts are gone", || {
+        let left = std::fs::read_dir(&mounts).unwrap().count();
+        (left == 0).then_some(())
+    })
+    .await;
+    let site = made(site, &["a4"]).await;
     assert_eq!(
-        works_in(&site, "a3", "cat ~/.cargo/registry/new").await,
-        "a1\n"
+        works_in(&site, "a4", "cat ~/.cargo/registry/new").await,
+        "a1\na2\na1\n"
     );
     assert!(site.path("home/.cargo/registry/cached").exists());
     assert!(!site.path("home/.cargo/registry/new").exists());
+}
+
+/// A toolchain that the user installs meanwhile is there for chats that begin then.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_new_chat_is_lent_what_is_new() {
+    let site = serve(ground(), DEFAULT, &["a1", "a2"]).await;
+    works_in(&site, "a1", "echo one > ~/.cargo/registry/one; ! ls ~/.nvm").await;
+    let file = site.path("home/.nvm/versions/theirs");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    std::fs::write(&file, THEIRS).unwrap();
+    let script =
+        "cat ~/.nvm/versions/theirs ~/.cargo/registry/one; echo own > ~/.nvm/versions/theirs";
+    assert_eq!(works_in(&site, "a2", script).await, "theirs\none\n");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), THEIRS);
 }

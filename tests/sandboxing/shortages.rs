@@ -69,10 +69,13 @@ impl Site {
         self.try_in(chat, json!({ "command": LOOK, "timeout": "5m" }))
             .await
             .map_or(Seen::Refused, |reply| {
-                let output = reply["output"].as_str().unwrap_or_default();
-                let (world, rest) = output.split_once('\n').unwrap_or((output, ""));
+                // Processes of ended chats take a moment to end, and bash waits for one that it cannot fork.
+                let lines = reply["output"].as_str().unwrap_or_default().lines();
+                let mut lines = lines.filter(|line| !line.starts_with("bash: fork: retry: "));
+                let world = lines.next().unwrap_or_default();
+                let rest = lines.collect::<String>();
                 assert!(world.starts_with("pid:["), "{reply}");
-                Seen::World(world.to_owned(), rest.to_owned())
+                Seen::World(world.to_owned(), rest)
             })
     }
 

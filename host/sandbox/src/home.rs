@@ -20,16 +20,16 @@ pub struct Home {
     /// The directory that has the home and the layers.
     directory: PathBuf,
     /// Where the layers are; `None`: this machine has no layers.
-    layers: Option<Layers>,
+    layers: Option<LayerPlace>,
 }
 
-/// Where the layers of a view are.
+/// Where the layers of a home are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layers {
-    /// A directory beside the home, on the same mount, for what overlayfs needs. No other view may use it.
+pub struct LayerPlace {
+    /// A directory beside the home, on the same mount, for what overlayfs needs. Only one [`crate::LayerMounts`] may use it.
     pub work: PathBuf,
-    /// Whether the view writes into the layers of the home. Only one view may, at a time. Others see them, and write into layers of their
-    /// own, in `work`.
+    /// Whether commands write into the layers of the home. Only one mount of a layer may be written at a time. With another one, commands
+    /// see the layers, and write into others on top, in `work`.
     pub is_first: bool,
 }
 
@@ -44,10 +44,10 @@ pub(crate) struct Layer {
     pub(crate) work: PathBuf,
 }
 
-/// The directory of the layers that a view has for itself, in its own directory.
+/// The directory of layers on top of those of the home, in the directory for overlayfs.
 const UPPER: &str = "upper";
 
-/// The directory of the layers that hide closed paths, in the directory of a view. No command writes there.
+/// The directory of the layers that hide closed paths, in the directory for overlayfs. No command writes there.
 const CLOSED: &str = "closed";
 
 /// The most bytes of a file of the user's home that a new home gets as a copy.
@@ -57,7 +57,7 @@ impl Home {
     /// Opens a home, as [`crate::Places::open_home`] does.
     pub(crate) fn open<'a>(
         directory: &Path,
-        layers: Option<Layers>,
+        layers: Option<LayerPlace>,
         user_home: Option<&Path>,
         lent: impl Iterator<Item = &'a Path>,
     ) -> io::Result<Option<Self>> {
@@ -102,17 +102,10 @@ impl Home {
         self.directory.join("files")
     }
 
-    /// Returns the directory that belongs to the view; `None` if this machine has no layers.
-    #[must_use]
-    pub fn work(&self) -> Option<&Path> {
-        let layers = self.layers.as_ref()?;
-        Some(&layers.work)
-    }
-
-    /// Returns whether commands may have written into layers that this view has for itself.
+    /// Returns whether commands may have written into layers that are not those of the home.
     #[must_use]
     pub fn has_own_files(&self) -> bool {
-        let Some(Layers {
+        let Some(LayerPlace {
             work,
             is_first: false,
         }) = &self.layers
@@ -133,7 +126,7 @@ impl Home {
 
     /// Returns the layer over a directory that is lent; `None` if this machine has no layers.
     pub(crate) fn layer(&self, lent: &Path) -> Option<Layer> {
-        let Layers { work, is_first } = self.layers.as_ref()?;
+        let LayerPlace { work, is_first } = self.layers.as_ref()?;
         let own = work.join(UPPER).join(name_for(lent));
         let (upper, beneath) = match is_first {
             true => (self.own(lent), None),
@@ -165,21 +158,26 @@ impl Home {
         }
     }
 
-    /// Makes the layers over a directory that is lent. Closed paths are as if they had been removed.
-    pub(crate) fn make_layer(&self, lent: &Path, never: &Closed) -> io::Result<()> {
-        make_upper(&self.own(lent), lent)?;
-        let (Some(layer), Some(view)) = (self.layer(lent), self.work()) else {
-            return Ok(());
+    /// Makes the directory of what commands write into a directory that is lent.
+    pub(crate) fn make_own(&self, lent: &Path) -> io::Result<()> {
+        make_upper(&self.own(lent), lent)
+    }
+
+    /// Makes the layers over a directory that is lent. Closed paths are as if they had been removed. `None` if this machine has no layers.
+    pub(crate) fn make_layer(&self, lent: &Path, never: &Closed) -> io::Result<Option<Layer>> {
+        let (Some(layer), Some(place)) = (self.layer(lent), &self.layers) else {
+            return Ok(None);
         };
         make(&layer.work)?;
         make_upper(&layer.upper, lent)?;
-        hide_closed(lent, &closed_in(view, lent), never)
+        hide_closed(lent, &closed_in(&place.work, lent), never)?;
+        Ok(Some(layer))
     }
 }
 
-/// Returns the layer that hides the closed paths of a directory, in the directory of a view.
-fn closed_in(view: &Path, lent: &Path) -> PathBuf {
-    view.join(CLOSED).join(name_for(lent))
+/// Returns the layer that hides the closed paths of a directory, in the directory for overlayfs.
+fn closed_in(work: &Path, lent: &Path) -> PathBuf {
+    work.join(CLOSED).join(name_for(lent))
 }
 
 /// Makes an upper directory, unless it is there. Its mode is that of what is shown.
@@ -260,10 +258,13 @@ pub fn name_for(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::places::{Lent, Places};
     use crate::plan::Plan;
     use crate::policy::Policy;
+    use crate::view::LayerMounts;
 
     struct Setup {
         directory: tempfile::TempDir,
@@ -298,7 +299,7 @@ mod tests {
 
         fn open(&self) -> Home {
             let directory = self.directory.path().join("home");
-            let layers = Layers {
+            let layers = LayerPlace {
                 work: directory.join("work"),
                 is_first: true,
             };
@@ -307,6 +308,11 @@ mod tests {
                 .unwrap()
                 .unwrap()
         }
+    }
+
+    fn prepare(plan: &Plan<'_>) {
+        plan.prepare_home().unwrap();
+        LayerMounts::of(plan, &BTreeSet::new()).unwrap();
     }
 
     #[test]
@@ -344,7 +350,7 @@ mod tests {
         let Layer { lower, .. } = home.layer(&cargo).unwrap();
         assert_eq!(lower.last(), Some(&cargo));
         for _ in 0..2 {
-            plan.prepare_home().unwrap();
+            prepare(&plan);
             for closed in ["credentials.toml", "later"] {
                 let mark = lower[0].join(closed).symlink_metadata().unwrap();
                 assert!(mark.file_type().is_char_device() && mark.rdev() == 0);
@@ -352,7 +358,7 @@ mod tests {
         }
         // A file of a command stays.
         fs::write(upper.join("later"), "own").unwrap();
-        plan.prepare_home().unwrap();
+        prepare(&plan);
         assert_eq!(fs::read(upper.join("later")).unwrap(), b"own");
     }
 
@@ -377,24 +383,24 @@ mod tests {
         setup.places.home = Some(home.clone());
         let policy = Policy::default();
         let plan = Plan::new(&policy, &setup.places);
-        plan.prepare_home().unwrap();
+        prepare(&plan);
         let own = home.own(&user.join(".config/git"));
         let replaced = [home.files().join(".config"), own.join("deep")];
         fs::remove_dir_all(&replaced[0]).unwrap();
         for replaced in &replaced {
             symlink(&outside, replaced).unwrap();
         }
-        plan.prepare_home().unwrap();
+        prepare(&plan);
         for replaced in &replaced {
             fs::remove_file(replaced).unwrap();
             fs::write(replaced, "a file").unwrap();
         }
-        plan.prepare_home().unwrap();
+        prepare(&plan);
         assert_eq!(fs::read_dir(outside).unwrap().count(), 0);
     }
 
     #[test]
-    fn each_view_but_the_first_has_layers_of_its_own() {
+    fn all_but_the_first_write_into_other_layers() {
         let setup = Setup::new();
         let mut home = setup.open();
         let lent = setup.places.lent[0].path.canonicalize().unwrap();
@@ -404,7 +410,8 @@ mod tests {
         home.layers.as_mut().unwrap().is_first = false;
         // They cannot be looked at.
         assert!(home.has_own_files());
-        home.make_layer(&lent, &Closed::default()).unwrap();
+        let made = home.make_layer(&lent, &Closed::default()).unwrap();
+        assert_eq!(made, home.layer(&lent));
         assert!(!home.has_own_files());
         let own = home.layer(&lent).unwrap();
         assert_eq!((own.lower.len(), &own.lower[0]), (3, &first.upper));

@@ -33,7 +33,7 @@ mod sys;
 mod view;
 
 pub use files::may_use_openat2;
-pub use home::{Home, Layers, name_for};
+pub use home::{Home, LayerPlace, name_for};
 pub use limits::Limits;
 pub use network::{Network, NetworkError};
 pub use places::{Lent, Places, credentials, is_of_system};
@@ -44,4 +44,4 @@ pub use recipe::{ApplyError, Part, Recipe};
 pub use report::{Gap, Report};
 pub use sandbox::Sandbox;
 pub use support::{Layer, Support};
-pub use view::{EnterError, Entered, View};
+pub use view::{EnterError, Entered, LayerMounts, View};

@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::home::{Home, Layers};
+use crate::home::{Home, LayerPlace};
 
 /// The paths that commands of one workspace can reach. `Places::new` returns the defaults; a [`crate::Policy`] adds and removes paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,7 +73,11 @@ impl Places {
     /// # Errors
     ///
     /// If a directory cannot be made.
-    pub fn open_home(&self, directory: &Path, layers: Option<Layers>) -> io::Result<Option<Home>> {
+    pub fn open_home(
+        &self,
+        directory: &Path,
+        layers: Option<LayerPlace>,
+    ) -> io::Result<Option<Home>> {
         let lent = self.lent.iter().map(|lent| lent.path.as_path());
         Home::open(directory, layers, self.user_home.as_deref(), lent)
     }

@@ -2,6 +2,7 @@
 //! from it, because to look at the files takes most of the time.
 
 use std::io;
+use std::path::Path;
 
 use crate::grants::{Grants, Rights};
 use crate::places::Places;
@@ -30,7 +31,8 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Makes what a view of this plan needs in the home of the workspace: places for what it shows there, and layers.
+    /// Makes what a view of this plan needs in the home of the workspace: places for what it shows there, and directories for what commands
+    /// write over what is lent.
     ///
     /// # Errors
     ///
@@ -41,10 +43,19 @@ impl<'a> Plan<'a> {
         };
         for grant in &self.grants.granted {
             home.make_place(&grant.path)?;
-            if grant.rights == Rights::Lent && self.policy.mode == Mode::Workspace {
-                home.make_layer(&grant.path, &self.grants.never)?;
-            }
+        }
+        for lent in self.lent() {
+            home.make_own(lent)?;
         }
         Ok(())
+    }
+
+    /// Returns the directories that are lent to commands which write over them.
+    pub(crate) fn lent(&self) -> impl Iterator<Item = &Path> {
+        let writes = self.policy.mode == Mode::Workspace;
+        let granted = self.grants.granted.iter();
+        let lent = granted.filter(move |grant| writes && grant.rights == Rights::Lent);
+        lent.map(|grant| grant.path.as_path())
+            .filter(|path| path.is_dir())
     }
 }

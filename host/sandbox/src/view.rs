@@ -6,6 +6,7 @@
 mod bytes;
 mod copies;
 mod enter;
+mod layers;
 mod loopback;
 mod mounts;
 mod protected;
@@ -17,13 +18,13 @@ use std::path::{Path, PathBuf};
 use rustix::thread::UnshareFlags;
 
 use crate::grants::{Grant, Grants, Rights};
-use crate::home::Layer;
 use crate::network::Network;
 use crate::places::Places;
 use crate::plan::Plan;
 use crate::policy::Policy;
 
 pub use enter::{EnterError, Entered};
+pub use layers::LayerMounts;
 pub(crate) use protected::unprotected;
 
 /// The directories for temporary files. Each chat has its own.
@@ -67,8 +68,8 @@ enum Shown {
     Nothing,
     /// The files at the path `of`, which may be the path of the step itself.
     Files { of: PathBuf, writable: bool },
-    /// Files with what commands write on top of them: a file system `overlay`.
-    Layers { layer: Layer },
+    /// Files with what commands write on top of them, which [`LayerMounts`] show at the path `of`.
+    Layer { of: PathBuf },
     /// Copies of the files at a path, which belong to the user of the commands.
     Copies { of: PathBuf },
     /// The socket at the path `of`.
@@ -109,23 +110,6 @@ impl View {
         Self {
             steps: steps::of_all_views(),
             network: NetworkAccess::Proxy,
-        }
-    }
-
-    /// Makes a view with a layer in this directory, to find out whether this machine supports layers there. The directory must exist.
-    #[must_use]
-    pub fn trial_of_layers(directory: &Path) -> Self {
-        let lower = directory.join("lower");
-        let layer = Layer {
-            lower: vec![lower.clone()],
-            upper: directory.join("upper"),
-            work: directory.join("work"),
-        };
-        let mut steps = steps::of_all_views();
-        steps.push(Step::new(lower, Shown::Layers { layer }));
-        Self {
-            steps,
-            network: NetworkAccess::Open,
         }
     }
 
@@ -172,7 +156,7 @@ impl View {
     pub(crate) fn shown(&self) -> impl Iterator<Item = Grant> + '_ {
         self.steps.iter().filter_map(|step| {
             let rights = match &step.shown {
-                Shown::Files { writable: true, .. } | Shown::Layers { .. } | Shown::Memory => {
+                Shown::Files { writable: true, .. } | Shown::Layer { .. } | Shown::Memory => {
                     Rights::Write
                 }
                 Shown::Socket { .. } => Rights::Socket,

@@ -4,9 +4,9 @@
 mod confined;
 mod egress;
 mod homes;
+mod layers;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -23,11 +23,12 @@ use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
 use super::{Environment, Error, Spawner, shortage};
+pub use confined::support;
 pub(super) use confined::{Common, Confined, OwnDirectories};
-pub use confined::{lack_of_layers, support};
 pub(super) use egress::DenialObserver;
 use homes::Homes;
 pub(crate) use homes::in_root as homes_in_root;
+pub use layers::lack_of_layers;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
@@ -69,8 +70,6 @@ pub(super) type SharedSandboxes = Arc<Mutex<Sandboxes>>;
 pub(super) struct Sandboxes {
     /// The temporary directory of the chat, which all its sandboxes share; `None` until a command is confined.
     directory: Option<PathBuf>,
-    /// The directories for its views in homes.
-    views: BTreeSet<PathBuf>,
     /// One sandbox for each policy. The number of policies is bounded, because only the grants and the starts of plugins narrow the policy.
     made: Vec<Made>,
 }
@@ -209,7 +208,10 @@ impl Confinement {
         policy: Policy,
     ) -> Result<Confined, Error> {
         let mut sandboxes = sandboxes.lock();
-        sandboxes.made.retain(|made| !made.confined.has_ended());
+        let ended = sandboxes
+            .made
+            .extract_if(.., |made| made.confined.has_ended());
+        ended.for_each(|made| made.confined.release());
         if let Some(confined) = sandboxes.find(&workspace, &policy) {
             return Ok(confined);
         }
@@ -219,14 +221,11 @@ impl Confinement {
         let own = match policy.mode {
             Mode::Off => OwnDirectories::default(),
             Mode::ReadOnly | Mode::Workspace => {
-                let (temporary, home) = (sandboxes.directory.clone(), self.make_home(&workspace)?);
-                let views = home.as_deref().zip(temporary.as_deref());
-                let views = views.map(|(home, temporary)| homes::views(home, temporary));
-                sandboxes.views.extend(views.clone());
+                let home = self.make_home(&workspace)?;
                 OwnDirectories {
-                    temporary,
+                    temporary: sandboxes.directory.clone(),
+                    are_taken: home.as_ref().is_some_and(|home| self.homes.are_taken(home)),
                     home,
-                    views,
                 }
             }
         };
@@ -317,13 +316,18 @@ impl Confinement {
             }
         };
         _ = timeout(PATIENCE, gone).await;
+        idle.iter().for_each(Confined::release);
     }
 
     /// Removes the temporary files of a chat. All its commands must have ended.
     pub(super) fn remove(sandboxes: &SharedSandboxes) {
         let sandboxes = std::mem::take(&mut *sandboxes.lock());
-        let directories = sandboxes.directory.iter().chain(&sandboxes.views);
-        directories.for_each(|directory| remove(directory));
+        let made = sandboxes.made.iter();
+        made.for_each(|made| made.confined.release());
+        sandboxes
+            .directory
+            .iter()
+            .for_each(|directory| remove(directory));
     }
 
     /// Notes the temporary directory of a chat with a process that was taken over. Commands that the chat starts from now on have it, too.
@@ -389,12 +393,6 @@ fn make_directory(parent: &Path) -> io::Result<PathBuf> {
         .rand_bytes(8)
         .tempdir_in(parent)?;
     Ok(directory.keep())
-}
-
-/// Makes the directory of a view in a home.
-fn make_view(parent: &Path) -> io::Result<PathBuf> {
-    private().recursive(true).create(parent)?;
-    make_directory(parent)
 }
 
 /// Sets mode 0700 for a new directory. By default, the mode depends on the umask.

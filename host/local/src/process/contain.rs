@@ -56,6 +56,7 @@ pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub(super) use reserve::reserve;
 pub use spawner::ARGUMENT as SPAWNER;
+pub(super) use spawner::LayerNamespaces;
 pub use spawner::NO_SPAWNER;
 pub use spawner::Spawner;
 pub(super) use take_over::{Ended, Found, Taken};

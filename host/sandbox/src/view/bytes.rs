@@ -3,13 +3,12 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{NetworkAccess, Shown, Step, View};
-use crate::home::Layer;
 
 /// The version of the encoding.
-const VERSION: u8 = 3;
+const VERSION: u8 = 4;
 
 impl View {
     /// Encodes the view for [`View::decode`].
@@ -21,7 +20,6 @@ impl View {
             NetworkAccess::Proxy => 2,
         };
         let mut bytes = vec![VERSION, network];
-        let end = PathBuf::new();
         for Step { path, shown } in &self.steps {
             let (kind, paths) = match shown {
                 Shown::Nothing => (0, vec![]),
@@ -33,20 +31,11 @@ impl View {
                 Shown::Link { to } => (7, vec![to]),
                 Shown::Copies { of } => (9, vec![of]),
                 Shown::Socket { of } => (10, vec![of]),
-                Shown::Layers {
-                    layer: Layer { lower, upper, work },
-                } => {
-                    // An empty path ends the list: no path is empty.
-                    let ends = [upper, work].into_iter();
-                    (8, lower.iter().chain([&end]).chain(ends).collect())
-                }
+                Shown::Layer { of } => (8, vec![of]),
             };
             bytes.push(kind);
-            for path in std::iter::once(path).chain(paths) {
-                bytes.extend(path.as_os_str().as_bytes());
-                // A NUL byte ends the path, because no path contains one.
-                bytes.push(0);
-            }
+            let paths = std::iter::once(path).chain(paths);
+            paths.for_each(|path| push(&mut bytes, path));
         }
         bytes
     }
@@ -57,39 +46,28 @@ impl View {
     ///
     /// If the bytes have another version, or end too early.
     pub fn decode(bytes: &[u8]) -> io::Result<Self> {
-        let (&[VERSION, network], mut rest) = bytes.split_first_chunk().ok_or_else(invalid)? else {
+        let (&[VERSION, network], rest) = bytes.split_first_chunk().ok_or_else(invalid)? else {
             return Err(invalid());
         };
+        let mut rest = Paths(rest);
         let mut steps = Vec::new();
-        while let Some((kind, after)) = rest.split_first() {
-            rest = after;
-            let path = path(&mut rest)?;
+        while let Some((kind, after)) = rest.0.split_first() {
+            rest.0 = after;
+            let path = rest.one()?;
             let shown = match kind {
                 0 => Shown::Nothing,
                 1 | 2 => Shown::Files {
-                    of: self::path(&mut rest)?,
+                    of: rest.one()?,
                     writable: *kind == 2,
                 },
                 3 => Shown::Processes,
                 4 => Shown::Memory,
                 5 => Shown::Terminals,
                 6 => Shown::Directory,
-                7 => Shown::Link {
-                    to: self::path(&mut rest)?,
-                },
-                9 => Shown::Copies {
-                    of: self::path(&mut rest)?,
-                },
-                10 => Shown::Socket {
-                    of: self::path(&mut rest)?,
-                },
-                8 => Shown::Layers {
-                    layer: Layer {
-                        lower: paths(&mut rest)?,
-                        upper: self::path(&mut rest)?,
-                        work: self::path(&mut rest)?,
-                    },
-                },
+                7 => Shown::Link { to: rest.one()? },
+                9 => Shown::Copies { of: rest.one()? },
+                10 => Shown::Socket { of: rest.one()? },
+                8 => Shown::Layer { of: rest.one()? },
                 _ => return Err(invalid()),
             };
             steps.push(Step { path, shown });
@@ -104,28 +82,44 @@ impl View {
     }
 }
 
-/// Takes paths up to an empty one from the beginning of the bytes.
-fn paths(bytes: &mut &[u8]) -> io::Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    loop {
-        match path(bytes)? {
-            end if end.as_os_str().is_empty() => return Ok(paths),
-            path => paths.push(path),
+/// Adds a path to the bytes.
+pub(super) fn push(bytes: &mut Vec<u8>, path: &Path) {
+    bytes.extend(path.as_os_str().as_bytes());
+    // A NUL byte ends the path, because no path contains one.
+    bytes.push(0);
+}
+
+/// Bytes that begin with paths.
+pub(super) struct Paths<'a>(pub(super) &'a [u8]);
+
+impl Paths<'_> {
+    pub(super) fn is_at_end(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes a path.
+    pub(super) fn one(&mut self) -> io::Result<PathBuf> {
+        let end = self.0.iter().position(|byte| *byte == 0);
+        let (path, rest) = end
+            .and_then(|end| self.0.split_at_checked(end))
+            .ok_or_else(invalid)?;
+        self.0 = rest.get(1..).unwrap_or_default();
+        Ok(OsStr::from_bytes(path).into())
+    }
+
+    /// Takes paths up to an empty one.
+    pub(super) fn list(&mut self) -> io::Result<Vec<PathBuf>> {
+        let mut paths = Vec::new();
+        loop {
+            match self.one()? {
+                end if end.as_os_str().is_empty() => return Ok(paths),
+                path => paths.push(path),
+            }
         }
     }
 }
 
-/// Takes a path from the beginning of the bytes.
-fn path(bytes: &mut &[u8]) -> io::Result<PathBuf> {
-    let end = bytes.iter().position(|byte| *byte == 0);
-    let (path, rest) = end
-        .and_then(|end| bytes.split_at_checked(end))
-        .ok_or_else(invalid)?;
-    *bytes = rest.get(1..).unwrap_or_default();
-    Ok(OsStr::from_bytes(path).into())
-}
-
-fn invalid() -> io::Error {
+pub(super) fn invalid() -> io::Error {
     io::Error::new(
         io::ErrorKind::InvalidData,
         "the view of the sandbox is damaged or has another version",

@@ -116,9 +116,8 @@ impl View {
             let made = match &step.shown {
                 Shown::Directory | Shown::Link { .. } | Shown::Nothing => Ok(None),
                 Shown::Files { of, writable } => files(of, *writable),
-                Shown::Layers { layer } => Mount::layers(layer).map(Some),
                 Shown::Copies { of } => copies::of(of).map(Some),
-                Shown::Socket { of } => Mount::of(of),
+                Shown::Socket { of } | Shown::Layer { of } => Mount::of(of),
                 Shown::Processes => Mount::new(&PROCESSES).map(Some),
                 Shown::Memory => Mount::new(&MEMORY).map(Some),
                 Shown::Terminals => Mount::new(&TERMINALS).map(Some),
@@ -197,7 +196,9 @@ fn empty_file() -> io::Result<OwnedFd> {
     Ok(openat(CWD, c"/proc/empty", flags, Mode::empty())?)
 }
 
-fn failed<E: Into<io::Error>>(what: impl FnOnce() -> String) -> impl FnOnce(E) -> EnterError {
+pub(super) fn failed<E: Into<io::Error>>(
+    what: impl FnOnce() -> String,
+) -> impl FnOnce(E) -> EnterError {
     |error| EnterError {
         what: what(),
         error: error.into(),

@@ -97,9 +97,13 @@ impl Mount {
         fsconfig_set_string(&context, c"upperdir", named(&upper))?;
         fsconfig_set_string(&context, c"workdir", named(&work))?;
         fsconfig_set_flag(&context, c"userxattr")?;
+        // Else the kernel writes everything of the file system of the upper directory to the disk when the mount ends.
+        fsconfig_set_flag(&context, c"volatile")?;
         fsconfig_create(&context)?;
-        // The kernel makes a directory without rights, which its owner could not remove as any other.
-        _ = fs::set_permissions(layer.work.join("work"), Permissions::from_mode(0o700));
+        // The kernel makes directories without rights, which their owner could not remove as any other.
+        for made in ["work", "work/incompat", "work/incompat/volatile"] {
+            _ = fs::set_permissions(layer.work.join(made), Permissions::from_mode(0o700));
+        }
         let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
         Ok(Self(fsmount(
             &context,

@@ -168,7 +168,7 @@ fn of_lent(path: &Path, home: &Home, plan: &Plan<'_>) -> Vec<Step> {
         return Vec::from_iter((!has_copy).then(|| Step::same(path, false)));
     }
     if let Some(layer) = home.layer(path) {
-        return vec![Step::new(path, Shown::Layers { layer })];
+        return vec![Step::new(path, Shown::Layer { of: layer.upper })];
     }
     // Without layers, caches are empty at first, and everything else can only be read.
     let is_same = |lent: &&Lent| lent.path.canonicalize().is_ok_and(|real| real == path);
@@ -201,7 +201,7 @@ impl Layout {
                 false
             }
             (Shown::Nothing, _) => self.shows_itself(&step.path),
-            (Shown::Layers { .. }, Some(Shown::Layers { .. })) => false,
+            (Shown::Layer { .. }, Some(Shown::Layer { .. })) => false,
             (Shown::Copies { .. }, _) => self.shows_itself(&step.path),
             (Shown::Socket { .. }, _) => !self.shows_itself(&step.path),
             (

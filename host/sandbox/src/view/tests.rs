@@ -199,14 +199,7 @@ fn shown() -> impl Strategy<Value = Shown> {
         writable,
     });
     let link = "[^\0]{1,20}".prop_map(|to| Shown::Link { to: to.into() });
-    let layers = (prop::collection::vec("[^\0]{1,20}", 0..4), "[^\0]{1,20}");
-    let layers = layers.prop_map(|(lower, upper)| Shown::Layers {
-        layer: Layer {
-            lower: lower.into_iter().map(PathBuf::from).collect(),
-            work: upper.repeat(2).into(),
-            upper: upper.into(),
-        },
-    });
+    let layer = "[^\0]{1,20}".prop_map(|of| Shown::Layer { of: of.into() });
     let copies = "[^\0]{1,20}".prop_map(|of| Shown::Copies { of: of.into() });
     let others = [
         Shown::Directory,
@@ -220,7 +213,7 @@ fn shown() -> impl Strategy<Value = Shown> {
         socket,
         files,
         link,
-        layers,
+        layer,
         copies,
         prop::sample::select(others.to_vec())
     ]

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -12,8 +11,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use toolhost_sandbox::{
-    Entered, Home, Layers, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox,
-    Support, View,
+    Entered, Home, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support,
+    View,
 };
 
 use toolhost_state::closed::Closed;
@@ -21,6 +20,8 @@ use toolhost_state::id::ChatId;
 
 use super::VARIABLES;
 use super::egress::{DenialObserver, Egress, Reports};
+use super::layers::{AllLayers, HomeLayers, lack_of_layers};
+use crate::process::contain::LayerNamespaces;
 use crate::process::{Command, Environment, Error, Spawner, shortage};
 
 /// Where commands see the shared memory of their namespaces.
@@ -36,6 +37,7 @@ pub(in crate::process) struct Common {
     support: OnceLock<Support>,
     /// Whether the homes in a directory have layers. The state directory and a root of workspaces can be on different file systems.
     has_layers: Mutex<HashMap<PathBuf, bool>>,
+    layers: Arc<AllLayers>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
     /// Learns of the refusals of proxies; unset until the registry is open.
@@ -54,8 +56,8 @@ pub(in crate::process) struct Confined {
     variables: Vec<(&'static str, PathBuf)>,
     /// The home of the workspace.
     home: Option<Home>,
-    /// The lock on the layers of the home, if this sandbox writes into them.
-    _first: Option<Arc<File>>,
+    /// The layers of the home, if the commands write into some.
+    layers: Option<Arc<HomeLayers>>,
     /// The spawner in the namespaces of the chat; `None`: the commands run in the namespaces of the host.
     pub(in crate::process) spawner: Option<Spawner>,
     /// The proxy, if the network is a list of hosts.
@@ -69,8 +71,8 @@ pub(in crate::process) struct OwnDirectories {
     pub(super) temporary: Option<PathBuf>,
     /// The directory for the home of its workspace.
     pub(super) home: Option<PathBuf>,
-    /// The directory for the views of that home.
-    pub(super) views: Option<PathBuf>,
+    /// Whether commands of an earlier host may write into the layers of that home.
+    pub(super) are_taken: bool,
 }
 
 impl OwnDirectories {
@@ -80,12 +82,10 @@ impl OwnDirectories {
             let path = directory.join(name);
             super::private().create(&path).map(|()| Some(path))
         };
-        let (temporary, home) = (make("tmp")?, make("home")?);
-        let views = home.as_deref().zip(temporary.as_deref());
         Ok(Self {
-            views: views.map(|(home, temporary)| super::homes::views(home, temporary)),
-            temporary,
-            home,
+            temporary: make("tmp")?,
+            home: make("home")?,
+            are_taken: false,
         })
     }
 
@@ -125,33 +125,11 @@ pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Result<Support, Pr
     Ok(support)
 }
 
-/// Returns why this machine cannot show files in layers, with those that commands write in this directory; `None` if it can. It must have
-/// namespaces.
-///
-/// # Errors
-///
-/// If the directory cannot be written, or the machine is short of something.
-pub fn lack_of_layers(directory: &Path, spawner: &Spawner) -> io::Result<Option<io::Error>> {
-    let trial = tempfile::Builder::new()
-        .prefix("trial")
-        .tempdir_in(directory)?;
-    for name in ["lower", "upper", "work"] {
-        std::fs::create_dir(trial.path().join(name))?;
-    }
-    let result = spawner.within(&View::trial_of_layers(trial.path()));
-    _ = crate::removal::remove(trial.path());
-    match result {
-        Ok(_) => Ok(None),
-        Err(error) if shortage::of_namespaces(&error).is_some() => Err(error),
-        Err(error) => Ok(Some(error)),
-    }
-}
-
 /// Tries namespaces with every feature. The inner error says why the kernel forbids them.
 fn try_namespaces(spawner: &Spawner) -> Result<Result<(), String>, PrepareError> {
     let mut pause = PAUSE;
     for attempt in 1.. {
-        let error = match spawner.within(&View::trial()) {
+        let error = match spawner.within(&View::trial(), None) {
             Ok(_) => break,
             Err(error) => error,
         };
@@ -197,6 +175,7 @@ impl Common {
             places,
             support: OnceLock::new(),
             has_layers: Mutex::default(),
+            layers: Arc::default(),
             spawner: spawner.cloned(),
             observer: OnceLock::new(),
         }
@@ -267,23 +246,43 @@ impl Common {
         own: OwnDirectories,
         chat: Option<&ChatId>,
     ) -> Result<Confined, Error> {
+        let layers = self.layers_for(policy, &own).map_err(no_home)?;
+        let confined = self.confine_with(workspace, policy, own, chat, layers.as_ref());
+        confined.inspect_err(|_| layers.iter().for_each(|layers| layers.release()))
+    }
+
+    /// Returns the layers of a home for the commands of a policy; `None` if they need none, or this machine has none.
+    fn layers_for(
+        &self,
+        policy: &Policy,
+        own: &OwnDirectories,
+    ) -> io::Result<Option<Arc<HomeLayers>>> {
+        // Commands that cannot write need no layers.
+        let writes = policy.mode == Mode::Workspace && own.temporary.is_some();
+        match own.home.as_deref().filter(|_| writes) {
+            Some(home) if self.has_layers(home)? => self.layers.of(home, own.are_taken).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// As [`Common::confine`], with the layers of the home.
+    fn confine_with(
+        &self,
+        workspace: &Path,
+        policy: &Policy,
+        own: OwnDirectories,
+        chat: Option<&ChatId>,
+        layers: Option<&Arc<HomeLayers>>,
+    ) -> Result<Confined, Error> {
         let OwnDirectories {
             temporary: directory,
             home,
-            views,
+            ..
         } = own;
-        // Commands that cannot write need no layers.
-        let views = views.filter(|_| policy.mode == Mode::Workspace);
         let mut places = self.places(workspace);
         places.temporary.extend(directory.clone());
-        let layers = match (&home, views) {
-            (Some(home), Some(views)) if self.has_layers(home).map_err(no_home)? => {
-                Some(first_or_own(home, &views).map_err(no_home)?)
-            }
-            _ => None,
-        };
-        let (layers, first) = layers.unzip();
-        let home = home.map(|home| self.places.open_home(&home, layers));
+        let place = layers.map(|layers| layers.place());
+        let home = home.map(|home| self.places.open_home(&home, place));
         places.home = home.transpose().map_err(no_home)?.flatten();
         let mut directory = directory.map(|path| Directory {
             seen_at: path.clone(),
@@ -294,7 +293,12 @@ impl Common {
         let mut within = None;
         if let Some(directory) = &mut directory {
             let view = View::of(&plan, &directory.path);
-            if let Some((spawner, entered)) = self.enter(&view)? {
+            let mounted = layers.zip(self.spawner.as_ref()).map(|(layers, spawner)| {
+                let mounted = layers.mount(&plan, &directory.path, spawner);
+                mounted.map_err(|error| unentered("cannot mount the layers of the home", &error))
+            });
+            let mounted = mounted.transpose()?.flatten();
+            if let Some((spawner, entered)) = self.enter(&view, mounted.as_deref())? {
                 directory.seen_at = view.temporary(&directory.path).to_path_buf();
                 within = Some((spawner, view, entered));
             }
@@ -332,7 +336,7 @@ impl Common {
             directory,
             variables,
             home: places.home,
-            _first: first.flatten().map(Arc::new),
+            layers: layers.cloned(),
             spawner,
             egress,
         })
@@ -340,8 +344,11 @@ impl Common {
 
     /// Starts a spawner in new namespaces with this view. `None`: this machine has no namespaces, and the commands of the chat stay in those
     /// of the host. Where it has them, no chat goes without.
-    fn enter(&self, view: &View) -> Result<Option<(Spawner, Entered)>, Error> {
-        const DOING: &str = "cannot make the namespaces of the chat";
+    fn enter(
+        &self,
+        view: &View,
+        layers: Option<&LayerNamespaces>,
+    ) -> Result<Option<(Spawner, Entered)>, Error> {
         let Some(host) = &self.spawner else {
             return Ok(None);
         };
@@ -353,22 +360,10 @@ impl Common {
         {
             return Ok(None);
         }
-        let within = host.within(view).map_err(|error| {
-            // The kernel kills the first process if it has no memory for it, and a busy machine keeps it from answering.
-            let is_temporary = matches!(
-                error.kind(),
-                ErrorKind::ConnectionAborted
-                    | ErrorKind::UnexpectedEof
-                    | ErrorKind::WouldBlock
-                    | ErrorKind::TimedOut
-            );
-            match shortage::of_namespaces(&error) {
-                Some(short) => shortage::busy(DOING, short, &error),
-                None if is_temporary => shortage::busy(DOING, "this machine is too busy", &error),
-                None => Error::Failed(format!("{DOING}: {error}")),
-            }
-        })?;
-        Ok(Some(within))
+        let within = host.within(view, layers);
+        within
+            .map(Some)
+            .map_err(|error| unentered("cannot make the namespaces of the chat", &error))
     }
 
     /// Returns the layers that this machine supports. Without a sandbox, the namespaces are not tried.
@@ -394,16 +389,21 @@ impl Common {
     }
 }
 
-/// Returns where the layers of a new view are: those of the home, if no other view writes into them, with a lock; else its own.
-fn first_or_own(home: &Path, views: &Path) -> io::Result<(Layers, Option<File>)> {
-    let lock = File::create(home.join("lock"))?;
-    let is_first = match lock.try_lock() {
-        Ok(()) => true,
-        Err(TryLockError::WouldBlock) => false,
-        Err(TryLockError::Error(error)) => return Err(error),
-    };
-    let work = super::make_view(views)?;
-    Ok((Layers { work, is_first }, is_first.then_some(lock)))
+/// Makes the error of a start whose namespaces cannot be made.
+fn unentered(doing: &str, error: &io::Error) -> Error {
+    // The kernel kills the first process if it has no memory for it, and a busy machine keeps it from answering.
+    let is_temporary = matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted
+            | ErrorKind::UnexpectedEof
+            | ErrorKind::WouldBlock
+            | ErrorKind::TimedOut
+    );
+    match shortage::of_namespaces(error) {
+        Some(short) => shortage::busy(doing, short, error),
+        None if is_temporary => shortage::busy(doing, "this machine is too busy", error),
+        None => Error::Failed(format!("{doing}: {error}")),
+    }
 }
 
 /// Makes the error of a start whose home cannot be made.
@@ -433,14 +433,16 @@ impl Confined {
         }
     }
 
-    /// Waits until nothing is left of the ended namespaces, and removes what they needed.
+    /// Waits until nothing is left of the ended namespaces.
     pub(super) async fn gone(&self) {
         if let Some(spawner) = &self.spawner {
             spawner.gone().await;
         }
-        if let Some(work) = self.home.as_ref().and_then(Home::work) {
-            super::remove(work);
-        }
+    }
+
+    /// Notes that no command of the sandbox runs any more. Call it once.
+    pub(super) fn release(&self) {
+        self.layers.iter().for_each(|layers| layers.release());
     }
 
     /// Returns the temporary directory of the chat.

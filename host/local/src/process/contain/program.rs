@@ -10,6 +10,8 @@
 mod command_limits;
 mod events;
 mod holding;
+mod layers;
+mod namespaces;
 mod shell;
 mod spare;
 mod start;
@@ -240,9 +242,14 @@ impl Spawner {
                 }
                 Ok(Frame::Keep) => self.keeps = true,
                 Ok(Frame::Taken { supervisor }) => self.note_taken(supervisor),
-                Ok(Frame::Enter) => {
+                Ok(Frame::Enter { layered, lets_join }) => {
                     let limits = (&self.limits, self.of_commands);
-                    let started = within::start(fds, limits, self.keeps);
+                    let enter = within::Enter::from_descriptors(fds, layered, lets_join);
+                    let started = enter.and_then(|enter| enter.start(limits, self.keeps));
+                    self.supervisors.extend(started.map(Pid::as_raw));
+                }
+                Ok(Frame::Mount { joins }) => {
+                    let started = layers::start(fds, joins, self.of_commands);
                     self.supervisors.extend(started.map(Pid::as_raw));
                 }
                 _ => {}

@@ -1,5 +1,6 @@
 //! The host's end of a spawner: asking it for supervisors, and replacing it if another process kills it.
 
+mod layers;
 mod running;
 mod spares;
 mod start;
@@ -23,6 +24,7 @@ use super::cgroup::{Leaf, Parent};
 use super::sys;
 use super::wire::Frame;
 use crate::process::{Containment, Kind};
+pub(in crate::process) use layers::LayerNamespaces;
 use running::Running;
 use spares::{Origin, Spares, watched};
 
@@ -133,22 +135,32 @@ impl Spawner {
         })
     }
 
-    /// Starts a spawner in namespaces of its own, which show this view. Its commands are in them as well. Call it within a tokio
-    /// runtime.
+    /// Starts a spawner in namespaces of its own, which show this view. Its commands are in them as well. If the view has layers, they are
+    /// copies of those in which the layers are mounted. Call it within a tokio runtime.
     ///
     /// It cannot be replaced: once it has ended, it starts nothing more.
     ///
     /// # Errors
     ///
     /// If the kernel refuses the namespaces or a part of the view, with what it refuses as the text.
-    pub fn within(&self, view: &View) -> io::Result<(Self, Entered)> {
+    pub(in crate::process) fn within(
+        &self,
+        view: &View,
+        layers: Option<&LayerNamespaces>,
+    ) -> io::Result<(Self, Entered)> {
         let request = sys::in_memory(&view.encode())?;
         let (socket, theirs) = UnixStream::pair()?;
         let lets_join = self.inner.lets_join.load(Ordering::Relaxed);
         let joining = lets_join.then(UnixStream::pair).transpose()?;
         let mut sent = vec![theirs.as_fd(), request.as_fd()];
+        sent.extend(
+            layers
+                .iter()
+                .flat_map(|layers| layers.0.iter().map(AsFd::as_fd)),
+        );
         sent.extend(joining.iter().map(|(_, theirs)| theirs.as_fd()));
-        let (pid, _) = self.send(Frame::Enter, &sent)?;
+        let layered = layers.is_some();
+        let (pid, _) = self.send(Frame::Enter { layered, lets_join }, &sent)?;
         drop(theirs);
         let spares = Spares::default();
         let running = Running::within(socket, spares.clone());

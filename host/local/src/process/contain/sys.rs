@@ -46,9 +46,23 @@ pub(super) fn fork(cgroup: Option<BorrowedFd<'_>>) -> io::Result<Side> {
     }
 }
 
-/// Forks this process, which must have one thread, into new namespaces: the child is the first process in them.
+/// Forks this process, which must have one thread, into new namespaces: the new process is the first one in them.
 pub(super) fn fork_into(namespaces: UnshareFlags) -> io::Result<Side> {
     clone(namespaces.bits().into(), 0)
+}
+
+/// As [`fork_into`], for a process that becomes a child of the parent of this one.
+pub(super) fn fork_beside_into(namespaces: UnshareFlags) -> io::Result<Side> {
+    let parent = u64::from(libc::CLONE_PARENT.unsigned_abs());
+    clone(u64::from(namespaces.bits()) | parent, 0)
+}
+
+/// Moves this process, which must have one thread, into namespaces.
+pub(super) fn move_into(namespaces: &[OwnedFd]) -> io::Result<()> {
+    for namespace in namespaces {
+        move_into_link_name_space(namespace.as_fd(), None)?;
+    }
+    Ok(())
 }
 
 /// The size of the stack of a child that shares the memory of its parent, in bytes.
@@ -84,7 +98,10 @@ fn clone(flags: u64, cgroup: u64) -> io::Result<Side> {
     // SAFETY: the structure may be all zeroes, which asks for nothing.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = flags;
-    arguments.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    // Beside this process, the new one ends with the same signal as this.
+    if flags & u64::from(libc::CLONE_PARENT.unsigned_abs()) == 0 {
+        arguments.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    }
     arguments.cgroup = cgroup;
     let size = size_of::<libc::clone_args>();
     // SAFETY: this is a form of `fork`: no memory is shared and no stack is given. There is one thread, and the child uses nothing
@@ -112,9 +129,7 @@ pub(super) fn before_exec(
 
 /// Goes on as a child in these namespaces. This process, which becomes its parent, waits for it and ends as it does.
 pub(super) fn join(namespaces: &[OwnedFd]) -> io::Result<()> {
-    for namespace in namespaces {
-        move_into_link_name_space(namespace.as_fd(), None)?;
-    }
+    move_into(namespaces)?;
     let Side::Parent(child) = fork(None)? else {
         return Ok(());
     };

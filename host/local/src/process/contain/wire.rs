@@ -10,7 +10,7 @@ use std::io;
 use super::terms::{Key, Terms};
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 7;
+pub(super) const VERSION: u8 = 8;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -20,8 +20,12 @@ pub(super) const FRAME: usize = 12;
 pub(super) enum Frame {
     /// Spawner to host: ready. The spawner of a chat attaches what it found in its namespaces.
     Ready,
-    /// Host to spawner: start the spawner of a chat, in namespaces of its own. Attached are its socket and the view.
-    Enter,
+    /// Host to spawner: start the spawner of a chat, in namespaces of its own. Attached are its socket, the view, the namespaces of the
+    /// layers if they are copies of those (`layered`), and the socket on which others get them if that is set (`lets_join`).
+    Enter { layered: bool, lets_join: bool },
+    /// Host to spawner: make mounts over layers. Attached are the socket of the process that does so, the mounts, and the namespaces of
+    /// earlier ones if the process has to join those. When it is ready, it attaches its namespaces, and ends.
+    Mount { joins: bool },
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
     /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
@@ -83,12 +87,13 @@ impl Frame {
             Self::Kill => (9, 0, 0),
             Self::Accepted => (10, 0, 0),
             Self::Killing => (11, 0, 0),
-            Self::Enter => (12, 0, 0),
+            Self::Enter { layered, lets_join } => (12, layered.into(), lets_join.into()),
             Self::Entered { spawner } => (13, spawner, 0),
             Self::Spare { supervisor } => (14, supervisor, 0),
             Self::Taken { supervisor } => (15, supervisor, 0),
             Self::Idle { keep } => (16, keep, 0),
             Self::Keep => (17, 0, 0),
+            Self::Mount { joins } => (18, joins.into(), 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -125,12 +130,16 @@ impl Frame {
             9 => Self::Kill,
             10 => Self::Accepted,
             11 => Self::Killing,
-            12 => Self::Enter,
+            12 => Self::Enter {
+                layered: first != 0,
+                lets_join: second != 0,
+            },
             13 => Self::Entered { spawner: first },
             14 => Self::Spare { supervisor: first },
             15 => Self::Taken { supervisor: first },
             16 => Self::Idle { keep: first },
             17 => Self::Keep,
+            18 => Self::Mount { joins: first != 0 },
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -273,7 +282,11 @@ mod tests {
             Frame::Kill,
             Frame::Accepted,
             Frame::Killing,
-            Frame::Enter,
+            Frame::Enter {
+                layered: true,
+                lets_join: false,
+            },
+            Frame::Mount { joins: true },
             Frame::Entered { spawner: 5 },
             Frame::Spare { supervisor: 6 },
             Frame::Taken { supervisor: 7 },

@@ -107,16 +107,7 @@ impl Running {
         let known = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
         // It cannot have been reaped and its number reused before it is ready, unless it failed. Then its answer below says why.
         let descriptor = pidfd_open(known, PidfdFlags::empty());
-        let mut frame = [0; FRAME];
-        let (count, new) = sys::receive_waiting(socket.as_fd(), &mut frame)?;
-        match Frame::decode(frame) {
-            Ok(Frame::Ready) if count == FRAME => {}
-            Ok(Frame::Failed { errno }) if count == FRAME => return Err(refused(&socket, errno)),
-            _ => {
-                let text = "the spawner of the chat ended at once";
-                return Err(io::Error::new(io::ErrorKind::ConnectionAborted, text));
-            }
-        }
+        let new = receive_ready(&socket, "the spawner of the chat ended at once")?;
         let descriptor = descriptor?;
         let messages = watched(socket.try_clone()?.into())?;
         let pid = pid.unsigned_abs();
@@ -203,7 +194,19 @@ impl Running {
     }
 }
 
-/// Returns the error of a spawner that could not enter its namespaces.
+/// Waits until the process at the other end of a socket is ready. Returns the descriptors that it attached. `ended` is the error if it ended
+/// instead.
+pub(super) fn receive_ready(socket: &UnixStream, ended: &str) -> io::Result<Vec<OwnedFd>> {
+    let mut frame = [0; FRAME];
+    let (count, attached) = sys::receive_waiting(socket.as_fd(), &mut frame)?;
+    match Frame::decode(frame) {
+        Ok(Frame::Ready) if count == FRAME => Ok(attached),
+        Ok(Frame::Failed { errno }) if count == FRAME => Err(refused(socket, errno)),
+        _ => Err(io::Error::new(io::ErrorKind::ConnectionAborted, ended)),
+    }
+}
+
+/// Returns the error of a process that could not enter its namespaces, or mount layers.
 fn refused(mut socket: &UnixStream, errno: i32) -> io::Error {
     let mut text = String::new();
     match socket.read_to_string(&mut text) {

@@ -1,0 +1,147 @@
+//! The layers of homes: one mount for each, which all chats of a workspace share.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use toolhost_sandbox::{LayerMounts, LayerPlace, Plan};
+
+use crate::process::contain::LayerNamespaces;
+use crate::process::{Spawner, shortage};
+
+/// The layers of all homes that are in use.
+#[derive(Debug, Default)]
+pub(super) struct AllLayers {
+    homes: Mutex<HashMap<PathBuf, Used>>,
+}
+
+/// The layers of a home that is in use.
+#[derive(Debug)]
+struct Used {
+    layers: Arc<HomeLayers>,
+    /// By how many sandboxes.
+    users: usize,
+    /// The lock on the layers of the home, if they are written.
+    _first: Option<File>,
+}
+
+/// The layers of a home.
+#[derive(Debug)]
+pub(super) struct HomeLayers {
+    all: Weak<AllLayers>,
+    home: PathBuf,
+    place: LayerPlace,
+    mounted: Mutex<Mounted>,
+}
+
+/// The mounts over layers.
+#[derive(Debug, Default)]
+struct Mounted {
+    /// The directories that have layers.
+    covered: BTreeSet<PathBuf>,
+    /// `None`: no layer is mounted yet.
+    namespaces: Option<Arc<LayerNamespaces>>,
+}
+
+impl AllLayers {
+    /// Returns the layers of a home. The caller has to [`HomeLayers::release`] them. `are_taken`: commands of an earlier host may write there.
+    pub(super) fn of(
+        self: &Arc<Self>,
+        home: &Path,
+        are_taken: bool,
+    ) -> io::Result<Arc<HomeLayers>> {
+        let mut homes = self.homes.lock();
+        if let Some(used) = homes.get_mut(home) {
+            used.users += 1;
+            return Ok(Arc::clone(&used.layers));
+        }
+        let lock = File::create(home.join("lock"))?;
+        let is_first = match lock.try_lock() {
+            Ok(()) => !are_taken,
+            Err(TryLockError::WouldBlock) => false,
+            Err(TryLockError::Error(error)) => return Err(error),
+        };
+        let layers = Arc::new(HomeLayers {
+            all: Arc::downgrade(self),
+            home: home.to_path_buf(),
+            place: LayerPlace {
+                work: super::homes::make_work(home)?,
+                is_first,
+            },
+            mounted: Mutex::default(),
+        });
+        let used = Used {
+            layers: Arc::clone(&layers),
+            users: 1,
+            _first: is_first.then_some(lock),
+        };
+        homes.insert(home.to_path_buf(), used);
+        Ok(layers)
+    }
+}
+
+impl HomeLayers {
+    /// Notes that no command of a sandbox runs any more. The last one takes the mounts away, and what they needed.
+    pub(super) fn release(&self) {
+        let Some(all) = self.all.upgrade() else {
+            return;
+        };
+        let mut homes = all.homes.lock();
+        let Some(used) = homes.get_mut(&self.home) else {
+            return;
+        };
+        used.users -= 1;
+        if used.users == 0 {
+            homes.remove(&self.home);
+            self.mounted.lock().namespaces = None;
+            super::remove(&self.place.work);
+        }
+    }
+
+    pub(super) fn place(&self) -> LayerPlace {
+        self.place.clone()
+    }
+
+    /// Mounts the layers of a plan, unless they are, for a chat with this temporary directory. `None`: the plan needs none.
+    pub(super) fn mount(
+        &self,
+        plan: &Plan<'_>,
+        temporary: &Path,
+        spawner: &Spawner,
+    ) -> io::Result<Option<Arc<LayerNamespaces>>> {
+        super::homes::note_user(&self.place.work, temporary)?;
+        let mut mounted = self.mounted.lock();
+        let mounts = LayerMounts::of(plan, &mounted.covered)?;
+        if !mounts.is_empty() {
+            let namespaces = spawner.mount(&mounts, mounted.namespaces.as_deref())?;
+            mounted.covered.extend(mounts.lent());
+            mounted.namespaces = Some(Arc::new(namespaces));
+        }
+        Ok(mounted.namespaces.clone())
+    }
+}
+
+/// Returns why this machine cannot show files in layers, with those that commands write in this directory; `None` if it can. It must have
+/// namespaces.
+///
+/// # Errors
+///
+/// If the directory cannot be written, or the machine is short of something.
+pub fn lack_of_layers(directory: &Path, spawner: &Spawner) -> io::Result<Option<io::Error>> {
+    let trial = tempfile::Builder::new()
+        .prefix("trial")
+        .tempdir_in(directory)?;
+    for name in ["lower", "upper", "work"] {
+        std::fs::create_dir(trial.path().join(name))?;
+    }
+    let result = spawner.mount(&LayerMounts::trial(trial.path()), None);
+    _ = crate::removal::remove(trial.path());
+    match result {
+        Ok(_) => Ok(None),
+        Err(error) if shortage::of_namespaces(&error).is_some() => Err(error),
+        Err(error) => Ok(Some(error)),
+    }
+}
