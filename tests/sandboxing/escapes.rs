@@ -127,6 +127,24 @@ async fn a_fork_bomb_leaves_room_for_the_host() {
     assert!(is_alive(victim));
 }
 
+/// The kernel counts the processes of each chat apart.
+#[needs(namespaces, program = "python3")]
+#[tokio::test]
+async fn a_fork_bomb_leaves_room_for_other_chats() {
+    let site = Ground::new().serve(&["--sandbox-processes=64"]);
+    let bomb = "python3 -c 'import os, time\n\
+        while True:\n\
+        \x20   try:\n\
+        \x20       if os.fork() == 0: time.sleep(1000)\n\
+        \x20   except OSError:\n\
+        \x20       open(\"full\", \"w\").write(\"full\\n\")\n\
+        \x20       time.sleep(1000)'";
+    site.start_in("bomb", bomb).await;
+    site.file("full").await;
+    let forty = "for n in $(seq 40); do sleep 1000 & done; jobs -r | wc -l; kill $(jobs -p)";
+    assert_eq!(site.run_in("other", forty).await.output.trim(), "40");
+}
+
 #[needs(root, program = "python3")]
 #[tokio::test]
 async fn memory_and_disk_are_used_up_to_their_limits() {

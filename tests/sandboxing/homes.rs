@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
-use crate::harness::{Mounted, until};
+use crate::harness::{Mounted, file, until};
 
 /// Files in caches of toolchains, which a later build executes.
 const CACHES: &[&str] = &[
@@ -449,6 +449,49 @@ async fn chats_of_one_workspace_write_at_the_same_time() {
     );
     assert!(site.path("home/.cargo/registry/cached").exists());
     assert!(!site.path("home/.cargo/registry/new").exists());
+}
+
+/// New chats see its layers and write into others: two mounts of one layer cannot both be written.
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_command_that_outlives_its_host_keeps_its_layers() {
+    let flags = [DEFAULT, &["--keep"]].concat();
+    let site = serve(ground(), &flags, &["a1"]).await;
+    let command = "work=$PWD; cd ~/.cargo/registry; echo before > before; echo > $work/begun; \
+                   until test -e $work/go; do sleep 0.05; done; \
+                   rm src/index/semver-1.0.0/src/lib.rs && echo after > after; echo $? > $work/ended";
+    let arguments = json!({ "command": command, "run_in_background": true });
+    let (status, body) = site.put("a1", "execute", arguments).await;
+    assert_eq!(status, 200, "{body}");
+    file(&site.path("data/spaces/a/begun")).await;
+    let site = site.end(Signal::SIGKILL).serve(&flags);
+    let site = made(site, &["a2"]).await;
+    let script = "cat ~/.cargo/registry/before; echo own > ~/.cargo/registry/own";
+    assert_eq!(works_in(&site, "a2", script).await, "before\n");
+    std::fs::write(site.path("data/spaces/a/go"), "").unwrap();
+    assert_eq!(file(&site.path("data/spaces/a/ended")).await, "0\n");
+    for chat in ["a1", "a2"] {
+        let path = format!("/v1/chats/{chat}");
+        let ended = site.request(Method::DELETE, &path).send().await.unwrap();
+        assert_eq!(ended.status(), 200);
+    }
+    let site = site.end(Signal::SIGTERM).serve(&flags);
+    let site = made(site, &["a3"]).await;
+    let script = "cd ~/.cargo/registry; cat before after; echo own > own; ! test -e src/index/semver-1.0.0/src/lib.rs";
+    assert_eq!(works_in(&site, "a3", script).await, "before\nafter\n");
+    works_in(&site, "a3", "test -e ~/.cargo/registry/own").await;
+}
+
+/// At the end of a mount that is not volatile, the kernel writes everything to the disk first, and the chat stays until then.
+#[needs(namespaces)]
+#[tokio::test]
+async fn no_chat_waits_for_the_disk_at_its_end() {
+    let site = serve(ground(), DEFAULT, &["a1"]).await;
+    let count = "grep -c ' - overlay ' /proc/self/mountinfo; grep ' - overlay ' /proc/self/mountinfo | grep -vc volatile";
+    let counts = site.run_in("a1", count).await.output;
+    let (all, others) = counts.split_once('\n').unwrap();
+    assert!(all.parse::<u32>().unwrap() >= 5, "{counts}");
+    assert_eq!(others.trim(), "0");
 }
 
 /// A toolchain that the user installs meanwhile is there for chats that begin then.

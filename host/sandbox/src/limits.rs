@@ -26,8 +26,9 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// How many processes and threads commands can add (`RLIMIT_NPROC`).
     ///
-    /// The kernel counts all processes of the user, not only those of the command, and it does not limit root. So the limit is this
-    /// number plus the number of processes that the user has when the sandbox is prepared. Commands share this room.
+    /// The kernel does not limit root, and counts more than those of the command: from Linux 5.14 on, all of the namespaces of its chat, else
+    /// all of the user. The limit then is this number plus the number of those that are there when the sandbox is prepared. Commands share
+    /// this room.
     #[serde(with = "count")]
     pub processes: Option<u64>,
     /// The most bytes of a file that a process can write (`RLIMIT_FSIZE`). Beyond that, the process gets SIGXFSZ.
@@ -40,6 +41,9 @@ pub struct Limits {
 
 /// The CPU time between SIGXCPU and SIGKILL, in seconds.
 const CPU_GRACE: u64 = 5;
+
+/// How many processes the spawner of a chat and its spare supervisors are, at most.
+const TASKS_OF_SPAWNER: u64 = 16;
 
 impl Default for Limits {
     fn default() -> Self {
@@ -71,12 +75,16 @@ impl Limits {
         cpu: None,
     };
 
-    /// Returns the kernel's limits for a process of this user.
-    pub(crate) fn for_kernel(&self) -> KernelLimits {
+    /// Returns the kernel's limits for a process of this user. `is_apart`: it is in new namespaces.
+    pub(crate) fn for_kernel(&self, is_apart: bool) -> KernelLimits {
+        let others = || match is_apart && counts_by_namespace() {
+            true => TASKS_OF_SPAWNER,
+            false => tasks_of_user(),
+        };
         KernelLimits([
             self.memory,
             self.processes
-                .map(|processes| tasks_of_user().saturating_add(processes)),
+                .map(|processes| others().saturating_add(processes)),
             self.file_size,
             // The kernel treats a limit of 0 as 1.
             self.cpu.map(|cpu| cpu.as_secs().max(1)),
@@ -113,6 +121,16 @@ fn lower<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
         (Some(one), Some(other)) => Some(one.min(other)),
         (limit, None) | (None, limit) => limit,
     }
+}
+
+/// Returns whether the kernel counts the processes of a user for each user namespace. Linux 5.14 began with that.
+fn counts_by_namespace() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|character: char| !character.is_ascii_digit());
+    let mut number = || numbers.next()?.parse::<u32>().ok();
+    number()
+        .zip(number())
+        .is_some_and(|version| version >= (5, 14))
 }
 
 /// Returns how many processes and threads this user has.

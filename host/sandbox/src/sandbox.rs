@@ -108,7 +108,7 @@ impl Sandbox {
         Ok(Self {
             recipe: Recipe {
                 confined: true,
-                limits: policy.limits.for_kernel(),
+                limits: policy.limits.for_kernel(within.is_some()),
                 ruleset,
                 filter,
             },
