@@ -11,6 +11,7 @@ use crate::harness::is_alive;
 /// Users of no other test.
 const FORKER: u32 = 64_335;
 const EATER: u32 = 64_336;
+const FORKER_APART: u32 = 64_337;
 
 /// No network at all, and a list of hosts.
 const NONE: &str = "--sandbox-network=none";
@@ -127,11 +128,12 @@ async fn a_fork_bomb_leaves_room_for_the_host() {
     assert!(is_alive(victim));
 }
 
-/// The kernel counts the processes of each chat apart.
+/// The kernel counts the processes of each chat apart. It does not limit root.
 #[needs(namespaces, program = "python3")]
 #[tokio::test]
 async fn a_fork_bomb_leaves_room_for_other_chats() {
-    let site = Ground::new().serve(&["--sandbox-processes=64"]);
+    let owner = nix::unistd::geteuid().is_root().then_some(FORKER_APART);
+    let site = Ground::of(owner).serve(&["--sandbox-processes=64"]);
     let bomb = "python3 -c 'import os, time\n\
         while True:\n\
         \x20   try:\n\
