@@ -167,9 +167,8 @@ async fn a_server_that_shuts_down_answers_until_all_has_ended() {
     workspace.ends.add_permits(100);
     let reply: Value = call.await.unwrap().unwrap().json().await.unwrap();
     assert_eq!(reply["state"], "cancelled");
+    // Its port may belong to the server of another test from here on.
     stopping.await.unwrap();
-    let refused = client().get(format!("{url}/readyz")).send().await;
-    assert!(refused.unwrap_err().is_connect());
 }
 
 /// A process that starts while its chat ends is one of those that the end reports.
