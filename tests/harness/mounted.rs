@@ -94,9 +94,12 @@ impl Mounted {
         assert!(done.as_ref().unwrap().status.success(), "{done:?}");
     }
 
-    /// Gives back what [`Mounted::fill`] took.
+    /// Gives back what [`Mounted::fill`] took. A program that another test starts at this moment has the file open until it runs, and only
+    /// an empty file then takes no space.
     pub(crate) fn empty(&self) {
-        std::fs::remove_file(self.0.join("filler")).unwrap();
+        let filler = self.0.join("filler");
+        std::fs::File::create(&filler).unwrap();
+        std::fs::remove_file(filler).unwrap();
     }
 }
 

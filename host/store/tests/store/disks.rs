@@ -45,12 +45,22 @@ impl Mounted {
         self.0.path()
     }
 
-    /// Fills the file system to its last byte, and returns the path of the file that fills it.
-    pub(crate) fn fill(&self) -> std::path::PathBuf {
+    /// Fills the file system to its last byte.
+    pub(crate) fn fill(&self) {
+        let mut filler = std::fs::File::create(self.path().join("filler")).unwrap();
+        Self::fill_with(&mut filler);
+    }
+
+    fn fill_with(filler: &mut std::fs::File) {
+        while std::io::Write::write_all(filler, &[b'x'; 512]).is_ok() {}
+    }
+
+    /// Gives back what [`Mounted::fill`] took. A program that another test starts at this moment has the file open until it runs, and only
+    /// an empty file then takes no space.
+    pub(crate) fn empty(&self) {
         let path = self.path().join("filler");
-        let mut filler = std::fs::File::create(&path).unwrap();
-        while std::io::Write::write_all(&mut filler, &[b'x'; 512]).is_ok() {}
-        path
+        std::fs::File::create(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
     }
 }
 
@@ -70,11 +80,10 @@ async fn a_full_disk_refuses_and_loses_nothing() {
         let store = open(&state, durability).unwrap();
         store.interrupt().await.unwrap();
         let name = format!("{durability:?}");
-        let mut filler = None;
         let mut begun = Vec::new();
         for number in 0.. {
             if number == 20 {
-                filler = Some(disk.fill());
+                disk.fill();
             }
             let id = format!("{name}-{number}");
             match store.begin(call("c", &id)).await {
@@ -101,7 +110,7 @@ async fn a_full_disk_refuses_and_loses_nothing() {
                 .unwrap();
             assert!(found.is_some(), "{id}");
         }
-        std::fs::remove_file(filler.unwrap()).unwrap();
+        disk.empty();
         for id in &begun {
             store.end(ended("c", id)).await.unwrap();
         }
@@ -149,21 +158,20 @@ async fn a_host_that_starts_on_a_full_disk_writes_once_there_is_room() {
     let store = open(&state, Durability::Host).unwrap();
     store.end(ended("c", "1")).await.unwrap();
     drop(store);
-    let filler = disk.path().join("filler");
-    let mut file = std::fs::File::create(&filler).unwrap();
-    while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+    let mut filler = std::fs::File::create(disk.path().join("filler")).unwrap();
+    Mounted::fill_with(&mut filler);
     let store = open(&state, Durability::Host).unwrap();
     assert!(matches!(
         store.begin(call("c", "1")).await.unwrap(),
         Begun::Ended(_)
     ));
-    while std::io::Write::write_all(&mut file, &[b'x'; 512]).is_ok() {}
+    Mounted::fill_with(&mut filler);
     let mut number = 2;
     while store.begin(call("c", &number.to_string())).await.is_ok() {
         number += 1;
     }
-    drop(file);
-    std::fs::remove_file(&filler).unwrap();
+    drop(filler);
+    disk.empty();
     store.end(ended("c", "late")).await.unwrap();
     drop(store);
     let store = open(&state, Durability::Host).unwrap();
@@ -231,7 +239,7 @@ async fn calls_run_on_a_full_disk() {
             .await
             .unwrap();
     }
-    let filler = disk.fill();
+    disk.fill();
     let first = run_all(&store, "first").await;
     assert!(first >= ROOM, "{first}");
     // The first and the last call that ran can be looked up.
@@ -245,14 +253,14 @@ async fn calls_run_on_a_full_disk() {
     );
 
     // Once there is space again, the next sweep brings the room back.
-    std::fs::remove_file(&filler).unwrap();
+    disk.empty();
     store.sweep(limits()).await.unwrap();
     disk.fill();
     let second = run_all(&store, "second").await;
     assert!(second >= ROOM, "{second}");
 
     // The next host has the room of the reserve, though another program takes all space that becomes free.
-    std::fs::remove_file(&filler).unwrap();
+    disk.empty();
     store.sweep(limits()).await.unwrap();
     disk.fill();
     drop(store);

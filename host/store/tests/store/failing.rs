@@ -42,7 +42,7 @@ async fn a_change_that_does_not_fit_takes_no_other_with_it() {
     let disk = Mounted::new();
     let state = disk.path().join("state");
     let store = open(&state, Durability::Host).unwrap();
-    let filler = disk.fill();
+    disk.fill();
     let ids: Vec<_> = (0..8).map(|number| number.to_string()).collect();
     let large = ids.iter().map(|id| store.end(large(id)));
     let small = ids.iter().map(|id| store.begin(call("small", id)));
@@ -57,7 +57,7 @@ async fn a_change_that_does_not_fit_takes_no_other_with_it() {
     }
     store.put_session(session("s")).await.unwrap();
     store.add_process(process("p", "c")).await.unwrap();
-    std::fs::remove_file(filler).unwrap();
+    disk.empty();
     drop(store);
     let store = open(&state, Durability::Host).unwrap();
     for id in ["0", "7"] {
