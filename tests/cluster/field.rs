@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -84,12 +85,7 @@ impl Field {
         let urls = hosts.iter().map(|host| host.url.clone());
         let balancer = Balancer::start(here(&network, Net::Front), urls).await;
         let near = Agent::near(network.as_mut(), &balancer.url).await;
-        let (client, first) = (crate::harness::client(), &hosts[0].url);
-        let made = client.put(format!("{first}/v1/workspaces/near"));
-        let made = made
-            .bearer_auth(TOKEN)
-            .json(&json!({ "provider": "agent" }));
-        assert_eq!(made.send().await.unwrap().status().as_u16(), 200);
+        make_near(&hosts[0].url).await;
         Self {
             hosts,
             far,
@@ -130,6 +126,28 @@ impl Field {
             })
             .await;
         }
+    }
+}
+
+/// Makes the workspace of the agent `near`. A host that has just started refuses that with 503 while the others of its database start
+/// and keep it waiting.
+async fn make_near(url: &str) {
+    let (client, begun) = (crate::harness::client(), Instant::now());
+    loop {
+        let made = client.put(format!("{url}/v1/workspaces/near"));
+        let made = made
+            .bearer_auth(TOKEN)
+            .json(&json!({ "provider": "agent" }));
+        let answer = made.send().await.unwrap();
+        let (status, text) = (answer.status().as_u16(), answer.text().await.unwrap());
+        if status == 200 {
+            return;
+        }
+        assert!(
+            status == 503 && begun.elapsed() < PATIENCE,
+            "{status}: {text}"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
