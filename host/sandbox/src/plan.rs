@@ -41,8 +41,10 @@ impl<'a> Plan<'a> {
         let Some(home) = &self.places.home else {
             return Ok(());
         };
+        let writes = self.policy.mode == Mode::Workspace;
         for grant in &self.grants.granted {
-            home.make_place(&grant.path)?;
+            let is_needed = writes && grant.rights == Rights::Write;
+            home.make_place(&grant.path, is_needed)?;
         }
         for lent in self.lent() {
             home.make_own(lent)?;

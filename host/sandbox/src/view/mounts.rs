@@ -1,14 +1,14 @@
 //! Detached mounts: mounts that are at no path yet, and attaching them.
 
 use std::ffi::CStr;
-use std::fs::{self, File, Permissions};
+use std::fs::{self, Permissions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use nix::libc;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat, openat2};
 use rustix::io::Errno;
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -131,10 +131,16 @@ impl Mount {
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         match move_mount(&self.0, c"", &place, c"", flags) {
             Ok(()) => Ok(true),
-            // One of them is a directory, and the other is none.
-            Err(Errno::NOTDIR) => Ok(false),
+            // One of them is a directory, and the other is none. The kernel has two errors for that, and others for one of them.
+            Err(Errno::NOTDIR | Errno::INVAL) if self.is_directory()? != is_directory(&place)? => {
+                Ok(false)
+            }
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn is_directory(&self) -> io::Result<bool> {
+        is_directory(&self.0)
     }
 
     /// Attaches the mount at a path. If the path does not exist, makes an empty directory or file there first. Returns `false` if something
@@ -144,8 +150,7 @@ impl Mount {
             return Ok(true);
         }
         let below = path.strip_prefix("/").unwrap_or(path);
-        let file = File::from(self.0.try_clone()?);
-        if file.metadata()?.is_dir() {
+        if self.is_directory()? {
             below::make(Path::new("/"), below, OF_A_PLACE)?;
         } else if let (Some(parent), Some(name)) = (below.parent(), below.file_name())
             && let Some(parent) = below::make(Path::new("/"), parent, OF_A_PLACE)?
@@ -174,6 +179,11 @@ impl Mount {
         unmount(".", UnmountFlags::DETACH)?;
         Ok(rustix::process::chdir("/")?)
     }
+}
+
+fn is_directory(place: &OwnedFd) -> io::Result<bool> {
+    let found = fstat(place)?;
+    Ok(FileType::from_raw_mode(found.st_mode).is_dir())
 }
 
 /// Opens a path. `None` if it does not exist, or leads through a link. It may be a link itself.

@@ -86,6 +86,10 @@ pub(super) fn of(plan: &Plan<'_>, temporary: &Path) -> Vec<Step> {
     layout.add_links(grants);
     let mut pins: Vec<_> = pinned(grants).collect();
     if plan.policy.mode == Mode::Workspace {
+        pins.extend(
+            home.into_iter()
+                .flat_map(|home| pinned_in(home, &layout, grants)),
+        );
         pins.extend(protected(plan.policy, plan.places));
     }
     let mut steps = layout.steps;
@@ -243,6 +247,24 @@ impl Layout {
         let above = self.nearest(path);
         above.is_some_and(|above| above.shows(&above.path))
     }
+}
+
+/// Returns the steps that keep commands from renaming a directory of their home above a path that they may write: without it, neither they nor
+/// later chats would find that path.
+fn pinned_in(home: &Home, layout: &Layout, grants: &Grants) -> Vec<Step> {
+    let granted = grants.granted.iter();
+    let written = granted.filter(|grant| grant.rights == Rights::Write);
+    let above: BTreeSet<_> = written
+        .flat_map(|grant| between(home.path(), &grant.path))
+        .collect();
+    let in_home = above.into_iter().filter_map(|above| {
+        let shown = layout.nearest(&above)?;
+        let below = above.strip_prefix(home.path()).ok()?;
+        let of = home.files().join(below);
+        let writable = true;
+        (shown.path == home.path()).then(|| Step::new(&above, Shown::Files { of, writable }))
+    });
+    in_home.collect()
 }
 
 /// Returns the steps that keep commands from renaming a directory above a closed path.
