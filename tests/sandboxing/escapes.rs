@@ -2,16 +2,19 @@
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, OFF, PLAIN, Site};
-use crate::harness::is_alive;
+use crate::harness::{TOKEN, is_alive};
 
 /// Users of no other test.
 const FORKER: u32 = 64_335;
 const EATER: u32 = 64_336;
 const FORKER_APART: u32 = 64_337;
+const FORKER_OF_FEW: u32 = 64_338;
 
 /// No network at all, and a list of hosts.
 const NONE: &str = "--sandbox-network=none";
@@ -134,6 +137,11 @@ async fn a_fork_bomb_leaves_room_for_the_host() {
 async fn a_fork_bomb_leaves_room_for_other_chats() {
     let owner = nix::unistd::geteuid().is_root().then_some(FORKER_APART);
     let site = Ground::of(owner).serve(&["--sandbox-processes=64"]);
+    bombs_and_runs(&site).await;
+}
+
+/// Has one chat use all processes that it can have, and another one use forty.
+async fn bombs_and_runs(site: &Site) {
     let bomb = "python3 -c 'import os, time\n\
         while True:\n\
         \x20   try:\n\
@@ -145,6 +153,26 @@ async fn a_fork_bomb_leaves_room_for_other_chats() {
     site.file("full").await;
     let forty = "for n in $(seq 40); do sleep 1000 & done; jobs -r | wc -l; kill $(jobs -p)";
     assert_eq!(site.run_in("other", forty).await.output.trim(), "40");
+}
+
+/// A chat has at most half of the processes that the user of the host may have.
+#[needs(root, namespaces, program = "python3", program = "prlimit")]
+#[tokio::test]
+async fn a_fork_bomb_leaves_room_where_the_user_has_few_processes() {
+    let ground = Ground::of(Some(FORKER_OF_FEW));
+    let command = ground.command("serve", &[]);
+    let mut limited = Command::new("prlimit");
+    limited.arg("--nproc=400").arg(command.get_program());
+    limited
+        .args(command.get_args())
+        .env_clear()
+        .current_dir("/");
+    let set = command.get_envs();
+    limited.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    limited.env("TOOLHOST_TOKEN", TOKEN);
+    limited.uid(FORKER_OF_FEW).gid(FORKER_OF_FEW);
+    let site = ground.serve_command(limited);
+    bombs_and_runs(&site).await;
 }
 
 #[needs(root, program = "python3")]

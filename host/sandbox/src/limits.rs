@@ -26,9 +26,9 @@ pub struct Limits {
     pub memory: Option<u64>,
     /// How many processes and threads commands can add (`RLIMIT_NPROC`).
     ///
-    /// The kernel does not limit root, and counts more than those of the command: from Linux 5.14 on, all of the namespaces of its chat, else
-    /// all of the user. The limit then is this number plus the number of those that are there when the sandbox is prepared. Commands share
-    /// this room.
+    /// The kernel does not limit root, and counts more than those of the command. From Linux 5.14 on, it counts all of the namespaces of its
+    /// chat, which have at most half of what the user may have. Before, it counts all of the user, and the limit is this number plus the
+    /// number of those that are there when the sandbox is prepared. Commands share this room.
     #[serde(with = "count")]
     pub processes: Option<u64>,
     /// The most bytes of a file that a process can write (`RLIMIT_FSIZE`). Beyond that, the process gets SIGXFSZ.
@@ -77,14 +77,16 @@ impl Limits {
 
     /// Returns the kernel's limits for a process of this user. `is_apart`: it is in new namespaces.
     pub(crate) fn for_kernel(&self, is_apart: bool) -> KernelLimits {
-        let others = || match is_apart && counts_by_namespace() {
-            true => TASKS_OF_SPAWNER,
-            false => tasks_of_user(),
+        let with_others = |processes: u64| match is_apart && counts_by_namespace() {
+            true => lower(
+                Some(TASKS_OF_SPAWNER.saturating_add(processes)),
+                getrlimit(Resource::Nproc).current.map(|all| all / 2),
+            ),
+            false => Some(tasks_of_user().saturating_add(processes)),
         };
         KernelLimits([
             self.memory,
-            self.processes
-                .map(|processes| others().saturating_add(processes)),
+            self.processes.and_then(with_others),
             self.file_size,
             // The kernel treats a limit of 0 as 1.
             self.cpu.map(|cpu| cpu.as_secs().max(1)),
