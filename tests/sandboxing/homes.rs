@@ -50,11 +50,32 @@ async fn made_with(site: Site, spec: &Value, chats: &[&str]) -> Site {
         assert!(made.status().is_success(), "{}", made.text().await.unwrap());
     }
     for chat in chats {
-        let bound = site.request(Method::PUT, &format!("/v1/chats/{chat}"));
-        let bound = bound.json(&json!({ "workspace": &chat[..1] })).send().await;
-        assert!(bound.unwrap().status().is_success(), "{chat}");
+        binds(&site, chat).await;
     }
     site
+}
+
+/// Binds a chat to the workspace with which its name begins.
+async fn binds(site: &Site, chat: &str) {
+    let bound = site.request(Method::PUT, &format!("/v1/chats/{chat}"));
+    let bound = bound.json(&json!({ "workspace": &chat[..1] })).send().await;
+    assert!(bound.unwrap().status().is_success(), "{chat}");
+}
+
+async fn ends(site: &Site, chat: &str) {
+    let path = format!("/v1/chats/{chat}");
+    let ended = site.request(Method::DELETE, &path).send().await.unwrap();
+    assert_eq!(ended.status(), 200);
+}
+
+/// Waits until nothing is left of the mounts over the layers of the home of `a`.
+async fn no_mounts(site: &Site) {
+    let mounts = site.path("data/spaces/+homes/a/mounts");
+    until("the mounts are gone", || {
+        let left = std::fs::read_dir(&mounts).unwrap().count();
+        (left == 0).then_some(())
+    })
+    .await;
 }
 
 async fn works_in(site: &Site, chat: &str, script: &str) -> String {
@@ -322,26 +343,79 @@ async fn modes_in_the_layers_keep_nobody_from_a_start() {
     assert!(homes(&site).is_empty());
 }
 
-/// A command that moves its workspace away, in its home, would have later chats write elsewhere.
+/// Neither a file nor a link in place of a directory that is lent.
 #[needs(namespaces)]
 #[tokio::test]
-async fn a_link_in_place_of_the_workspace_is_an_error() {
+async fn what_is_in_place_of_a_cache_is_left_out() {
+    let site = serve(ground(), DEFAULT, &["a1", "a2", "a3", "a4", "a5"]).await;
+    let makes = [
+        "echo file > ~/.cache/pip",
+        "mkfifo ~/.cache/pip",
+        "ln -s /proc ~/.cache/pip",
+        "ln -s ~/.cargo ~/.cache/pip",
+    ];
+    for (make, chat) in makes.iter().zip(["a1", "a2", "a3", "a4"]) {
+        works_in(
+            &site,
+            chat,
+            &format!("rm -rf ~/moved; mv ~/.cache ~/moved; mkdir ~/.cache; {make}"),
+        )
+        .await;
+        let look = "! test -d ~/.cache/pip/http-v2; cat ~/.cargo/registry/cached";
+        works_in(&site, "a5", look).await;
+        ends(&site, "a5").await;
+        binds(&site, "a5").await;
+    }
+}
+
+/// A command that moved its workspace away, in its home, would have itself and later chats find nothing there.
+#[needs(namespaces)]
+#[tokio::test]
+async fn no_command_moves_its_workspace_away() {
     let ground = Ground::new();
-    ground.write("home/projects/one/file", "theirs\n");
-    let mut command = ground.command_in("home/projects/one", "serve", &[]);
+    ground.write("home/projects/of/one/file", "theirs\n");
+    let mut command = ground.command_in("home/projects/of/one", "serve", &[]);
     command.env("TOOLHOST_TOKEN", crate::harness::TOKEN);
     let site = ground.serve_command(command);
-    let replace =
-        "cd / && mv ~/projects ~/moved && mkdir -p ~/other/one && ln -s ~/other ~/projects";
-    works_in(&site, "a", replace).await;
-    let arguments = json!({ "command": "touch new" });
-    let (_, body) = site.put("b", "execute", arguments).await;
-    assert!(
-        body.to_string()
-            .contains("a command has put something else there"),
-        "{body}"
-    );
-    assert!(!site.path("home/projects/one/new").exists());
+    for path in ["projects", "projects/of", "projects/of/one"] {
+        let moves = format!("cd / && mv ~/{path} ~/{path}-moved");
+        let reply = site.run_in("a", &moves).await;
+        assert!(reply.output.contains("busy"), "{}", reply.output);
+    }
+    for chat in ["a", "b"] {
+        works_in(&site, chat, "touch ~/projects/beside; cat file; touch new").await;
+    }
+    assert!(site.path("home/projects/of/one/new").exists());
+    assert!(!site.path("home/projects/beside").exists());
+}
+
+/// What a command has put in place of a path that is granted later gets another name.
+#[needs(namespaces)]
+#[tokio::test]
+async fn what_is_in_place_of_a_granted_path_is_moved() {
+    let site = serve(ground(), DEFAULT, &["a1"]).await;
+    for name in ["deep/data", "note"] {
+        site.ground.write(&format!("home/shared/{name}"), THEIRS);
+    }
+    let places = "echo own > ~/shared; mkdir ~/note ~/note.moved-1; ln -s @OUTSIDE ~/other";
+    works_in(&site, "a1", places).await;
+    for (name, below) in [("note", "note"), ("other", "other/x")] {
+        site.ground.write(&format!("home/{below}"), THEIRS);
+        assert!(site.path("home").join(name).exists());
+    }
+    let flags = [
+        "--sandbox-write=@HOME/shared/deep",
+        "--sandbox-write=@HOME/note",
+        "--sandbox-write=@HOME/other",
+    ];
+    let site = serve(site.end(Signal::SIGTERM), &flags, &["a2"]).await;
+    let script = "cat ~/shared.moved-1; cat ~/note ~/other/x; test -d ~/note.moved-2; test -L ~/other.moved-1; \
+                  for path in ~/shared/deep/data ~/note ~/other/x; do echo new > $path; done";
+    assert_eq!(works_in(&site, "a2", script).await, "own\ntheirs\ntheirs\n");
+    for name in ["shared/deep/data", "note", "other/x"] {
+        let text = std::fs::read_to_string(site.path("home").join(name));
+        assert_eq!(text.unwrap(), "new\n", "{name}");
+    }
 }
 
 /// The quota of a workspace binds its home, and the layers in it.
@@ -432,23 +506,20 @@ async fn chats_of_one_workspace_write_at_the_same_time() {
     }
     // It stays after the chats, and what the mounts needed does not.
     for chat in ["a1", "a2", "a3"] {
-        let path = format!("/v1/chats/{chat}");
-        let ended = site.request(Method::DELETE, &path).send().await.unwrap();
-        assert_eq!(ended.status(), 200);
+        ends(&site, chat).await;
     }
-    let mounts = site.path("data/spaces/+homes/a/mounts");
-    until("the mounts are gone", || {
-        let left = std::fs::read_dir(&mounts).unwrap().count();
-        (left == 0).then_some(())
-    })
-    .await;
-    let site = made(site, &["a4"]).await;
+    no_mounts(&site).await;
+    binds(&site, "a4").await;
     assert_eq!(
         works_in(&site, "a4", "cat ~/.cargo/registry/new").await,
         "a1\na2\na1\n"
     );
     assert!(site.path("home/.cargo/registry/cached").exists());
     assert!(!site.path("home/.cargo/registry/new").exists());
+    // Nor does it stay when the host ends before the chat.
+    let ground = site.end(Signal::SIGTERM);
+    let mounts = std::fs::read_dir(ground.path("data/spaces/+homes/a/mounts"));
+    assert_eq!(mounts.unwrap().count(), 0);
 }
 
 /// New chats see its layers and write into others: two mounts of one layer cannot both be written.
@@ -470,16 +541,17 @@ async fn a_command_that_outlives_its_host_keeps_its_layers() {
     assert_eq!(works_in(&site, "a2", script).await, "before\n");
     std::fs::write(site.path("data/spaces/a/go"), "").unwrap();
     assert_eq!(file(&site.path("data/spaces/a/ended")).await, "0\n");
+    // Once the command has ended, the chats that begin when no other of the workspace has the layers write into those of the home.
     for chat in ["a1", "a2"] {
-        let path = format!("/v1/chats/{chat}");
-        let ended = site.request(Method::DELETE, &path).send().await.unwrap();
-        assert_eq!(ended.status(), 200);
+        ends(&site, chat).await;
     }
-    let site = site.end(Signal::SIGTERM).serve(&flags);
-    let site = made(site, &["a3"]).await;
+    binds(&site, "a3").await;
     let script = "cd ~/.cargo/registry; cat before after; echo own > own; ! test -e src/index/semver-1.0.0/src/lib.rs";
     assert_eq!(works_in(&site, "a3", script).await, "before\nafter\n");
-    works_in(&site, "a3", "test -e ~/.cargo/registry/own").await;
+    ends(&site, "a3").await;
+    no_mounts(&site).await;
+    binds(&site, "a4").await;
+    works_in(&site, "a4", "test -e ~/.cargo/registry/own").await;
 }
 
 /// At the end of a mount that is not volatile, the kernel writes everything to the disk first, and the chat stays until then.

@@ -22,6 +22,7 @@ use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
+use super::contain::Directories;
 use super::{Environment, Error, Spawner, shortage};
 pub use confined::support;
 pub(super) use confined::{Common, Confined, OwnDirectories};
@@ -95,7 +96,7 @@ impl Sandboxes {
 
 impl Confinement {
     /// Opens the confinement for a policy, and reports the gaps that it leaves in this workspace. Without a spawner, commands cannot
-    /// be confined. The temporary directories `kept` stay, because commands that were taken over use them.
+    /// be confined. The directories `kept` stay, because commands that were taken over use them.
     pub(super) fn open(
         policy: Policy,
         closed: &Closed,
@@ -103,7 +104,7 @@ impl Confinement {
         environment: &Environment,
         state: &HostState,
         spawner: Option<&Spawner>,
-        kept: Vec<PathBuf>,
+        kept: &[Arc<Directories>],
     ) -> Result<Self, PrepareError> {
         let mut policy = policy;
         if policy.mode == Mode::Off {
@@ -120,9 +121,12 @@ impl Confinement {
         let state = state.directory().map(Path::to_path_buf);
         let confinement = Self {
             common: Common::new(policy, closed, environment, spawner),
-            homes: Homes::new(state.as_deref(), &kept),
+            homes: Homes::new(state.as_deref(), kept),
             state,
-            kept,
+            kept: kept
+                .iter()
+                .filter_map(|kept| kept.temporary.clone())
+                .collect(),
             temporary: OnceLock::new(),
             opening: Mutex::default(),
         };
@@ -293,7 +297,7 @@ impl Confinement {
 
     /// Keeps the homes of the workspaces in this root there.
     pub(super) fn keep_homes_in(&self, root: &Path) {
-        self.homes.keep_in(root, &self.kept);
+        self.homes.keep_in(root);
     }
 
     /// Takes the sandboxes of a chat that can be made again from its temporary directory. All its commands must have ended. While one is
@@ -336,8 +340,9 @@ impl Confinement {
         sandboxes.directory = directory.or(sandboxes.directory.take());
     }
 
-    /// Removes the temporary files of all chats. All commands must have ended.
+    /// Removes the temporary files of all chats, and the mounts over the layers of homes. All commands must have ended.
     pub(super) fn close(&self) {
+        self.common.layers.close();
         if let Some(Some(temporary)) = self.temporary.get() {
             remove(temporary.path());
         }

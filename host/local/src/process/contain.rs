@@ -51,7 +51,7 @@ use values::Streams;
 pub(super) use cgroup::limiting_processes;
 pub(super) use group::watch;
 pub use ignored::is_ignored;
-pub(super) use kept::{Moved, Place, Preparation, Spool};
+pub(super) use kept::{Directories, Moved, Place, Preparation, Spool};
 pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub(super) use reserve::reserve;

@@ -17,7 +17,7 @@ mod stored;
 mod tests;
 mod upkeep;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -29,6 +29,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use super::confinement::Confinement;
+use super::contain::Directories;
 use super::counts::Counts;
 use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
@@ -107,8 +108,8 @@ impl Registry {
         };
         let (keeper, recovered) = Keeper::open(state, config.save_limits, place, &shared).await?;
         let rests = recovered.iter().filter_map(|found| found.rest.as_ref());
-        let temporary = rests.filter_map(|rest| rest.temporary.clone()).collect();
-        let (config, shell, confinement) = confine(config, state.clone(), temporary).await?;
+        let kept = rests.map(|rest| Arc::clone(&rest.directories)).collect();
+        let (config, shell, confinement) = confine(config, state.clone(), kept).await?;
         let mut chats = Chats::default();
         let mut adopted = Vec::new();
         for found in recovered {
@@ -325,7 +326,7 @@ impl Registry {
 async fn confine(
     config: Config,
     state: HostState,
-    kept: Vec<PathBuf>,
+    kept: Vec<Arc<Directories>>,
 ) -> Result<(Config, Option<shell::Found>, Confinement), OpenError> {
     let opening = tokio::task::spawn_blocking(move || {
         let mut config = config;
@@ -352,7 +353,7 @@ async fn confine(
             &config.environment,
             &state,
             config.spawner.as_ref(),
-            kept,
+            &kept,
         )?;
         Ok((config, shell, confinement))
     });

@@ -21,7 +21,7 @@ use toolhost_state::id::ChatId;
 use super::VARIABLES;
 use super::egress::{DenialObserver, Egress, Reports};
 use super::layers::{AllLayers, HomeLayers, lack_of_layers};
-use crate::process::contain::LayerNamespaces;
+use crate::process::contain::{Directories, LayerNamespaces};
 use crate::process::{Command, Environment, Error, Spawner, shortage};
 
 /// Where commands see the shared memory of their namespaces.
@@ -37,7 +37,7 @@ pub(in crate::process) struct Common {
     support: OnceLock<Support>,
     /// Whether the homes in a directory have layers. The state directory and a root of workspaces can be on different file systems.
     has_layers: Mutex<HashMap<PathBuf, bool>>,
-    layers: Arc<AllLayers>,
+    pub(super) layers: Arc<AllLayers>,
     /// Starts the spawners of chats. `None`: commands cannot be confined.
     pub(super) spawner: Option<Spawner>,
     /// Learns of the refusals of proxies; unset until the registry is open.
@@ -294,7 +294,7 @@ impl Common {
         if let Some(directory) = &mut directory {
             let view = View::of(&plan, &directory.path);
             let mounted = layers.zip(self.spawner.as_ref()).map(|(layers, spawner)| {
-                let mounted = layers.mount(&plan, &directory.path, spawner);
+                let mounted = layers.mount(&plan, spawner);
                 mounted.map_err(|error| unentered("cannot mount the layers of the home", &error))
             });
             let mounted = mounted.transpose()?.flatten();
@@ -445,10 +445,14 @@ impl Confined {
         self.layers.iter().for_each(|layers| layers.release());
     }
 
-    /// Returns the temporary directory of the chat.
-    pub(in crate::process) fn temporary(&self) -> Option<&Path> {
-        let directory = self.directory.as_ref();
-        directory.map(|directory| directory.path.as_path())
+    /// Returns the directories of its commands.
+    pub(in crate::process) fn directories(&self) -> Directories {
+        let temporary = self.directory.as_ref();
+        let layers = self.layers.as_ref();
+        Directories {
+            temporary: temporary.map(|directory| directory.path.clone()),
+            layers: layers.map(|layers| layers.place().work),
+        }
     }
 
     /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.

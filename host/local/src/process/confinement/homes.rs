@@ -1,11 +1,13 @@
 //! Where the homes of workspaces are.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
+
+use crate::process::contain::Directories;
 
 /// The name of the directory for homes, within the state directory.
 const HOMES: &str = "homes";
@@ -16,9 +18,6 @@ const IN_ROOT: &str = "+homes";
 /// The name of the directory for the mounts over the layers of a home, within the home.
 const WORK: &str = "mounts";
 
-/// The name of the directory that names the chats which use such mounts, within the directory of these.
-const USERS: &str = "users";
-
 /// The homes of workspaces.
 #[derive(Debug)]
 pub(super) struct Homes {
@@ -26,31 +25,52 @@ pub(super) struct Homes {
     directory: Option<PathBuf>,
     /// The root of workspaces with names. Their homes are there, so that a quota of a workspace can bind its home.
     root: OnceLock<PathBuf>,
-    /// Homes whose layers may be written by commands of an earlier host.
-    taken: Mutex<Vec<PathBuf>>,
+    taken: Mutex<Vec<Taken>>,
+}
+
+/// The mounts over the layers of a home that a command of an earlier host uses.
+#[derive(Debug)]
+struct Taken {
+    /// The directory for what they need.
+    work: PathBuf,
+    /// Gone when the command has ended.
+    by: Weak<Directories>,
 }
 
 impl Homes {
-    /// Removes what an earlier host has left of mounts, except those of chats with these temporary directories.
-    pub(super) fn new(state: Option<&Path>, kept: &[PathBuf]) -> Self {
+    /// Removes what earlier hosts have left of mounts, except what commands with these directories use.
+    pub(super) fn new(state: Option<&Path>, kept: &[Arc<Directories>]) -> Self {
         let directory = state.map(|state| state.join(HOMES));
-        let taken = directory.iter().flat_map(|homes| sweep(homes, kept));
+        let taken = kept.iter().filter_map(|kept| {
+            let work = kept.layers.clone()?;
+            let by = Arc::downgrade(kept);
+            Some(Taken { work, by })
+        });
+        let taken: Vec<_> = taken.collect();
+        directory.iter().for_each(|homes| sweep(homes, &taken));
         Self {
-            taken: Mutex::new(taken.collect()),
+            taken: Mutex::new(taken),
             directory,
             root: OnceLock::new(),
         }
     }
 
-    /// Keeps the homes of workspaces in a root there, and removes what an earlier host has left of mounts.
-    pub(super) fn keep_in(&self, root: &Path, kept: &[PathBuf]) {
-        self.taken.lock().extend(sweep(&in_root(root), kept));
+    /// Keeps the homes of workspaces in a root there, and removes what earlier hosts have left of mounts.
+    pub(super) fn keep_in(&self, root: &Path) {
+        sweep(&in_root(root), &self.taken.lock());
         _ = self.root.set(root.to_path_buf());
     }
 
-    /// Returns whether commands of an earlier host may write into the layers of a home.
+    /// Returns whether commands of an earlier host may write into the layers of a home. Removes what those needed that have ended.
     pub(super) fn are_taken(&self, home: &Path) -> bool {
-        self.taken.lock().iter().any(|taken| taken == home)
+        let mut taken = self.taken.lock();
+        let over = taken.extract_if(.., |taken| taken.by.strong_count() == 0);
+        for Taken { work, .. } in over.collect::<Vec<_>>() {
+            if !taken.iter().any(|taken| taken.work == work) {
+                super::remove(&work);
+            }
+        }
+        taken.iter().any(|taken| taken.work.starts_with(home))
     }
 
     /// Returns the directory for the home of a workspace. Without a state directory, it is among the temporary files of this host.
@@ -75,38 +95,28 @@ pub(crate) fn in_root(root: &Path) -> PathBuf {
     root.join(IN_ROOT)
 }
 
-/// Makes a directory for what the mounts over the layers of a home need. It is in the home, because the kernel moves files from there into
-/// layers, which it can only within one mount and one quota.
-pub(super) fn make_work(home: &Path) -> io::Result<PathBuf> {
+/// Makes a directory for what the mounts over the layers of a home need, and locks it. It is in the home, because the kernel moves files from
+/// there into layers, which it can only within one mount and one quota.
+pub(super) fn make_work(home: &Path) -> io::Result<(PathBuf, File)> {
     let parent = home.join(WORK);
     super::private().recursive(true).create(&parent)?;
     let work = super::make_directory(&parent)?;
-    super::private().create(work.join(USERS))?;
-    Ok(work)
+    let lock = File::open(&work)?;
+    lock.lock()?;
+    Ok((work, lock))
 }
 
-/// Notes that a chat with this temporary directory uses these mounts.
-pub(super) fn note_user(work: &Path, temporary: &Path) -> io::Result<()> {
-    let name = temporary.file_name().unwrap_or_default();
-    fs::File::create(work.join(USERS).join(name)).map(drop)
-}
-
-/// Removes what the mounts of an earlier host needed, unless a chat with one of these temporary directories uses them. Returns the homes where
-/// some are in use.
-fn sweep(homes: &Path, kept: &[PathBuf]) -> Vec<PathBuf> {
+/// Removes what the mounts of earlier hosts needed, except what commands of them use. Another host that has the same root holds the locks on
+/// its own.
+fn sweep(homes: &Path, taken: &[Taken]) {
     let entries = |directory: &Path| fs::read_dir(directory).into_iter().flatten().flatten();
-    let is_kept = |work: &Path| {
-        let mut names = kept.iter().filter_map(|kept| kept.file_name());
-        names.any(|name| work.join(USERS).join(name).exists())
-    };
-    let mut taken = Vec::new();
-    for home in entries(homes) {
-        for work in entries(&home.path().join(WORK)) {
-            match is_kept(&work.path()) {
-                true => taken.push(home.path()),
-                false => super::remove(&work.path()),
-            }
+    let works = entries(homes).flat_map(|home| entries(&home.path().join(WORK)));
+    for work in works.map(|work| work.path()) {
+        let lock = File::open(&work).map_err(TryLockError::Error);
+        let locked = lock.and_then(|lock| lock.try_lock());
+        let is_used = matches!(locked, Err(TryLockError::WouldBlock));
+        if !is_used && !taken.iter().any(|taken| taken.work == work) {
+            super::remove(&work);
         }
     }
-    taken
 }

@@ -24,8 +24,8 @@ struct Used {
     layers: Arc<HomeLayers>,
     /// By how many sandboxes.
     users: usize,
-    /// The lock on the layers of the home, if they are written.
-    _first: Option<File>,
+    /// The locks on the directory for the mounts, and on the layers of the home if they are written.
+    _locks: (File, Option<File>),
 }
 
 /// The layers of a home.
@@ -64,22 +64,27 @@ impl AllLayers {
             Err(TryLockError::WouldBlock) => false,
             Err(TryLockError::Error(error)) => return Err(error),
         };
+        let (work, lock_of_work) = super::homes::make_work(home)?;
         let layers = Arc::new(HomeLayers {
             all: Arc::downgrade(self),
             home: home.to_path_buf(),
-            place: LayerPlace {
-                work: super::homes::make_work(home)?,
-                is_first,
-            },
+            place: LayerPlace { work, is_first },
             mounted: Mutex::default(),
         });
         let used = Used {
             layers: Arc::clone(&layers),
             users: 1,
-            _first: is_first.then_some(lock),
+            _locks: (lock_of_work, is_first.then_some(lock)),
         };
         homes.insert(home.to_path_buf(), used);
         Ok(layers)
+    }
+
+    /// Takes all mounts away, and what they needed. All commands must have ended.
+    pub(super) fn close(&self) {
+        for (_, used) in self.homes.lock().drain() {
+            used.layers.take_away();
+        }
     }
 }
 
@@ -96,23 +101,25 @@ impl HomeLayers {
         used.users -= 1;
         if used.users == 0 {
             homes.remove(&self.home);
-            self.mounted.lock().namespaces = None;
-            super::remove(&self.place.work);
+            self.take_away();
         }
+    }
+
+    fn take_away(&self) {
+        self.mounted.lock().namespaces = None;
+        super::remove(&self.place.work);
     }
 
     pub(super) fn place(&self) -> LayerPlace {
         self.place.clone()
     }
 
-    /// Mounts the layers of a plan, unless they are, for a chat with this temporary directory. `None`: the plan needs none.
+    /// Mounts the layers of a plan, unless they are. `None`: the plan needs none.
     pub(super) fn mount(
         &self,
         plan: &Plan<'_>,
-        temporary: &Path,
         spawner: &Spawner,
     ) -> io::Result<Option<Arc<LayerNamespaces>>> {
-        super::homes::note_user(&self.place.work, temporary)?;
         let mut mounted = self.mounted.lock();
         let mounts = LayerMounts::of(plan, &mounted.covered)?;
         if !mounts.is_empty() {

@@ -19,8 +19,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use super::terms::Terms;
 
 pub(super) use greeting::{Answer, Greeting};
-pub(in crate::process) use place::Place;
 pub(super) use place::is_id;
+pub(in crate::process) use place::{Directories, Place};
 pub(in crate::process) use spool::{Moved, Spool};
 
 /// The descriptors that the supervisor of a kept command needs besides those of any command.

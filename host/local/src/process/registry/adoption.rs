@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 use toolhost_store::Process as StoredProcess;
 
 use super::stored::{self, End};
-use crate::process::contain::{Ended, Found, Output, Place, Spool, Taken, Watch};
+use crate::process::contain::{Directories, Ended, Found, Output, Place, Spool, Taken, Watch};
 use crate::process::counts::Counts;
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
@@ -31,8 +30,8 @@ pub(super) type Adopted = (Process, Option<StoredProcess>, Option<Rest>);
 pub(super) struct Rest {
     pub(super) watch: Watch,
     pub(super) output: Output,
-    /// The temporary directory of its chat.
-    pub(super) temporary: Option<PathBuf>,
+    /// Its directories. They are in use for as long as this is there.
+    pub(super) directories: Arc<Directories>,
 }
 
 /// The parts of a registry that its processes share.
@@ -147,7 +146,7 @@ impl KeptOne<'_> {
                     ..
                 } = *taken;
                 let place = self.kept.place;
-                let temporary = place.and_then(|place| place.temporary(&record.id).ok()?);
+                let directories = place.and_then(|place| place.directories(&record.id).ok());
                 tracing::info!(process = record.id, command = ?record.command, "took a process over");
                 let shared = self.kept.shared.clone();
                 let shared = (shared.counts, shared.subscribers);
@@ -155,7 +154,7 @@ impl KeptOne<'_> {
                 let rest = Rest {
                     watch,
                     output,
-                    temporary,
+                    directories: Arc::new(directories.unwrap_or_default()),
                 };
                 (process, None, Some(rest))
             }

@@ -92,7 +92,7 @@ impl Chats {
             chat.processes.push(process);
             return None;
         };
-        Confinement::adopt(&chat.confined, rest.temporary.clone());
+        Confinement::adopt(&chat.confined, rest.directories.temporary.clone());
         chat.add(Arc::clone(&process));
         Some((process, rest))
     }

@@ -9,7 +9,7 @@ use toolhost_store::HostState;
 
 use super::{Config, OpenError, Registry};
 use crate::process::Error;
-use crate::process::contain::{Place, Preparation};
+use crate::process::contain::{Directories, Place, Preparation};
 use crate::process::running::Process;
 use crate::process::shortage::{self, shortage};
 
@@ -67,16 +67,16 @@ impl Registry {
         }
     }
 
-    /// Notes the temporary directory of a process that is about to start, so that the next host does not remove it.
-    pub(super) async fn note_temporary(&self, id: &str, directory: &Path) {
+    /// Notes the directories of a process that is about to start, so that the next host does not remove them.
+    pub(super) async fn note_directories(&self, id: &str, directories: Directories) {
         let Some(place) = self.keeper.place.clone() else {
             return;
         };
-        let (owned, directory) = (id.to_owned(), directory.to_path_buf());
-        let noting = move || place.note_temporary(&owned, &directory);
+        let owned = id.to_owned();
+        let noting = move || place.note(&owned, &directories);
         let noted = tokio::task::spawn_blocking(noting).await;
         if let Err(error) = noted.map_err(std::io::Error::other).flatten() {
-            tracing::warn!(process = id, %error, "the next host will remove the temporary files of a process");
+            tracing::warn!(process = id, %error, "the next host will remove the directories of a process");
         }
     }
 
@@ -84,7 +84,7 @@ impl Registry {
     pub(super) fn resume_adopted(&self) {
         let adopted = std::mem::take(&mut *self.adopted.lock());
         for (process, rest) in adopted {
-            self.spawn_life(process, rest.watch, rest.output);
+            self.spawn_life(process, rest.watch, rest.output, Some(rest.directories));
         }
     }
 

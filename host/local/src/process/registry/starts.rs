@@ -12,7 +12,9 @@ use tokio::time::Instant;
 use super::Registry;
 use super::chats::{Number, Owner};
 use super::slot::{Slot, refusal};
-use crate::process::contain::{self, Output, Preparation, Spawn, Spawned, Spawner, Watch};
+use crate::process::contain::{
+    self, Directories, Output, Preparation, Spawn, Spawned, Spawner, Watch,
+};
 use crate::process::lifecycle::Life;
 use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
@@ -208,7 +210,7 @@ impl Registry {
         // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));
         process.announce();
-        self.spawn_life(Arc::clone(&process), spawned.watch, spawned.output);
+        self.spawn_life(Arc::clone(&process), spawned.watch, spawned.output, None);
         if registered {
             Ok(process)
         } else {
@@ -274,8 +276,9 @@ impl Registry {
                 .environment
                 .of_command(&command.trace, &command.env, owner);
             env.extend(confined.variables(command));
-            if let (Some(_), Some(directory)) = (kept, confined.temporary()) {
-                self.note_temporary(&record.id, directory).await;
+            if kept.is_some() {
+                let directories = confined.directories();
+                self.note_directories(&record.id, directories).await;
             }
             let spawn = Spawn {
                 shell: &shell.path,
@@ -309,8 +312,14 @@ impl Registry {
         }
     }
 
-    /// Moves a process along to its end in a task, or until it is left to the next host.
-    pub(super) fn spawn_life(&self, process: Arc<Process>, watch: Watch, output: Output) {
+    /// Moves a process along to its end in a task, or until it is left to the next host. `directories`: those that it uses until then.
+    pub(super) fn spawn_life(
+        &self,
+        process: Arc<Process>,
+        watch: Watch,
+        output: Output,
+        directories: Option<Arc<Directories>>,
+    ) {
         let _runtime = self.runtime.enter();
         let (keeper, counts) = (Arc::clone(&self.keeper), Arc::clone(&self.counts));
         let reader = PipeReader::new(output, Arc::clone(&self.pipes));
@@ -336,6 +345,7 @@ impl Registry {
             if let Some(rest) = rest {
                 rest.outlive().await;
             }
+            drop(directories);
             process.note_over();
             keeper.ended(&process).await;
         };

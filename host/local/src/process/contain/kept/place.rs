@@ -22,11 +22,21 @@ const DIRECTORY: &str = "kept";
 /// The file with the secret of all commands.
 const SECRET: &str = "key";
 
-/// The ends of the names of the files of a command: its socket, its spool, its end, and a link to its temporary directory.
+/// The ends of the names of the files of a command: its socket, its spool, its end, and links to its directories.
 const SOCKET: &str = "socket";
 const SPOOL: &str = "output";
 const END: &str = "end";
 const TEMPORARY: &str = "temporary";
+const LAYERS: &str = "layers";
+
+/// The directories of a command, which must stay for as long as it runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::process) struct Directories {
+    /// The temporary directory of its chat.
+    pub(in crate::process) temporary: Option<PathBuf>,
+    /// That of the mounts over the layers of its home.
+    pub(in crate::process) layers: Option<PathBuf>,
+}
 
 /// The directory in which hosts leave what the next one needs to take their commands over. Its owner alone can use it. Everything here
 /// blocks on the disk.
@@ -94,20 +104,30 @@ impl Place {
         prepare()
     }
 
-    /// Notes the temporary directory of a command.
-    pub(in crate::process) fn note_temporary(&self, id: &str, directory: &Path) -> io::Result<()> {
-        let name = name(id, TEMPORARY);
-        self.directory.remove(&name)?;
-        Ok(symlinkat(directory, &self.directory, name.as_str())?)
+    /// Notes the directories of a command.
+    pub(in crate::process) fn note(&self, id: &str, directories: &Directories) -> io::Result<()> {
+        let Directories { temporary, layers } = directories;
+        for (kind, directory) in [(TEMPORARY, temporary), (LAYERS, layers)] {
+            let name = name(id, kind);
+            self.directory.remove(&name)?;
+            if let Some(directory) = directory {
+                symlinkat(directory, &self.directory, name.as_str())?;
+            }
+        }
+        Ok(())
     }
 
-    /// Returns the temporary directory of a command; `None` if it has none.
-    pub(in crate::process) fn temporary(&self, id: &str) -> io::Result<Option<PathBuf>> {
-        match readlinkat(&self.directory, name(id, TEMPORARY).as_str()) {
+    /// Returns the directories of a command that were noted.
+    pub(in crate::process) fn directories(&self, id: &str) -> io::Result<Directories> {
+        let read = |kind| match readlinkat(&self.directory, name(id, kind).as_str()) {
             Ok(directory) => Ok(Some(directory.into())),
             Err(Errno::ENOENT) => Ok(None),
-            Err(errno) => Err(errno.into()),
-        }
+            Err(errno) => Err(io::Error::from(errno)),
+        };
+        Ok(Directories {
+            temporary: read(TEMPORARY)?,
+            layers: read(LAYERS)?,
+        })
     }
 
     /// Returns the file that tells the end of a command, which its supervisor wrote; `None` if it was not kept.
@@ -129,7 +149,7 @@ impl Place {
 
     /// Removes the files of a command.
     pub(in crate::process) fn remove(&self, id: &str) {
-        for kind in [SOCKET, SPOOL, END, TEMPORARY] {
+        for kind in [SOCKET, SPOOL, END, TEMPORARY, LAYERS] {
             if let Err(error) = self.directory.remove(&name(id, kind)) {
                 tracing::warn!(process = id, %error, "a file of a kept command cannot be removed");
             }
@@ -175,10 +195,17 @@ mod tests {
         assert_eq!(prepared.terms.time(), time);
         place.prepare(&id, time, 10).unwrap_err();
         assert_eq!(place.ids().unwrap(), [id.as_str()]);
-        assert_eq!(place.temporary(&id).unwrap(), None);
-        for directory in ["/a", "/b"] {
-            place.note_temporary(&id, Path::new(directory)).unwrap();
-            assert_eq!(place.temporary(&id).unwrap(), Some(directory.into()));
+        let noted = |temporary: Option<&str>, layers: Option<&str>| Directories {
+            temporary: temporary.map(PathBuf::from),
+            layers: layers.map(PathBuf::from),
+        };
+        assert_eq!(place.directories(&id).unwrap(), noted(None, None));
+        for layers in [Some("/layers"), None] {
+            for temporary in ["/a", "/b"] {
+                let directories = noted(Some(temporary), layers);
+                place.note(&id, &directories).unwrap();
+                assert_eq!(place.directories(&id).unwrap(), directories);
+            }
         }
         let again = Place::existing(&state).unwrap().unwrap();
         assert!(again.key() == place.key() && place.key() != Key::default());
