@@ -15,7 +15,8 @@ use crate::process::{Spawner, shortage};
 /// The layers of all homes that are in use.
 #[derive(Debug, Default)]
 pub(super) struct AllLayers {
-    homes: Mutex<HashMap<PathBuf, Used>>,
+    /// By the home, and whether they are those of the home.
+    homes: Mutex<HashMap<(PathBuf, bool), Used>>,
 }
 
 /// The layers of a home that is in use.
@@ -54,9 +55,9 @@ impl AllLayers {
         are_taken: bool,
     ) -> io::Result<Arc<HomeLayers>> {
         let mut homes = self.homes.lock();
-        if let Some(used) = homes.get_mut(home) {
-            used.users += 1;
-            return Ok(Arc::clone(&used.layers));
+        let of = |is_first| (home.to_path_buf(), is_first);
+        if let Some(used) = homes.get_mut(&of(true)) {
+            return Ok(used.take());
         }
         let lock = File::create(home.join("lock"))?;
         let is_first = match lock.try_lock() {
@@ -64,6 +65,9 @@ impl AllLayers {
             Err(TryLockError::WouldBlock) => false,
             Err(TryLockError::Error(error)) => return Err(error),
         };
+        if !is_first && let Some(used) = homes.get_mut(&of(false)) {
+            return Ok(used.take());
+        }
         let (work, lock_of_work) = super::homes::make_work(home)?;
         let layers = Arc::new(HomeLayers {
             all: Arc::downgrade(self),
@@ -76,7 +80,7 @@ impl AllLayers {
             users: 1,
             _locks: (lock_of_work, is_first.then_some(lock)),
         };
-        homes.insert(home.to_path_buf(), used);
+        homes.insert(of(is_first), used);
         Ok(layers)
     }
 
@@ -88,6 +92,13 @@ impl AllLayers {
     }
 }
 
+impl Used {
+    fn take(&mut self) -> Arc<HomeLayers> {
+        self.users += 1;
+        Arc::clone(&self.layers)
+    }
+}
+
 impl HomeLayers {
     /// Notes that no command of a sandbox runs any more. The last one takes the mounts away, and what they needed.
     pub(super) fn release(&self) {
@@ -95,12 +106,13 @@ impl HomeLayers {
             return;
         };
         let mut homes = all.homes.lock();
-        let Some(used) = homes.get_mut(&self.home) else {
+        let key = (self.home.clone(), self.place.is_first);
+        let Some(used) = homes.get_mut(&key) else {
             return;
         };
         used.users -= 1;
         if used.users == 0 {
-            homes.remove(&self.home);
+            homes.remove(&key);
             self.take_away();
         }
     }

@@ -124,6 +124,7 @@ impl Registry {
         if keeps {
             self.leave(&left);
         }
+        let is_used = keeps && !left.is_empty();
         // A start under way counts until it has failed, or until its process has ended.
         self.lives.close();
         if timeout(LAST_WORDS, self.lives.wait()).await.is_err() {
@@ -135,7 +136,7 @@ impl Registry {
             self.removals.wait().await;
             keeper.close().await;
             let confinement = Arc::clone(&self.confinement);
-            if keeps {
+            if is_used {
                 // The next host removes those that no process needs.
                 return;
             }
