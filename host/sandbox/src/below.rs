@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
+use std::time::SystemTime;
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, mkdirat, openat, renameat_with, statat,
@@ -20,25 +22,21 @@ const DIRECTORY: OFlags = OFlags::PATH
 pub(crate) fn make(root: &Path, below: &Path, mode: Mode) -> Result<Option<OwnedFd>> {
     match made(root, below, mode) {
         Ok(made) => Ok(Some(made)),
-        Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG | Errno::ROFS) => {
-            Ok(None)
-        }
+        // A command can remove a directory at this moment.
+        Err(
+            Errno::NOENT
+            | Errno::NOTDIR
+            | Errno::LOOP
+            | Errno::ACCESS
+            | Errno::NAMETOOLONG
+            | Errno::ROFS,
+        ) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Makes way for a directory or a file below a directory: what else is there, or in place of a directory above it, gets another name.
-/// Does nothing if a directory cannot be written.
 pub(crate) fn clear(root: &Path, below: &Path, is_dir: bool) -> Result<()> {
-    match cleared(root, below, is_dir) {
-        Err(Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::NAMETOOLONG | Errno::ROFS) => {
-            Ok(())
-        }
-        done => done,
-    }
-}
-
-fn cleared(root: &Path, below: &Path, is_dir: bool) -> Result<()> {
     let mut at = openat(CWD, root, DIRECTORY, Mode::empty())?;
     let mut parts = below.components().peekable();
     while let Some(part) = parts.next() {
@@ -58,18 +56,28 @@ fn cleared(root: &Path, below: &Path, is_dir: bool) -> Result<()> {
     Ok(())
 }
 
-/// Gives an entry of a directory another name: `name.moved-1`, or the first number that is free.
+/// Gives an entry of a directory another name: `name.moved-1`, or another number if that is taken.
 fn move_aside(at: &OwnedFd, name: &OsStr) -> Result<()> {
-    const MOST: usize = 1000;
-    for number in 1..MOST {
-        let mut other = name.to_owned();
-        other.push(format!(".moved-{number}"));
-        match renameat_with(at, name, at, &other, RenameFlags::NOREPLACE) {
+    /// As much of the name as leaves room for the rest of the new one.
+    const LENGTH: usize = 200;
+    let name_before = name.as_bytes();
+    let begin = name_before.get(..LENGTH).unwrap_or(name_before);
+    let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let time = time.map_or(0, |time| time.as_nanos());
+    for number in (1..10).chain(time..time + 10) {
+        let other = [begin, format!(".moved-{number}").as_bytes()].concat();
+        let other = OsStr::from_bytes(&other);
+        match renameat_with(at, name, at, other, RenameFlags::NOREPLACE) {
             Err(Errno::EXIST) => {}
             done => return done,
         }
     }
-    Ok(())
+    Err(Errno::EXIST)
+}
+
+/// Returns a path relative to the root.
+pub(crate) fn relative(path: &Path) -> &Path {
+    path.strip_prefix("/").unwrap_or(path)
 }
 
 fn made(root: &Path, below: &Path, mode: Mode) -> Result<OwnedFd> {

@@ -152,7 +152,8 @@ impl Rights {
     pub(crate) fn covers(self, others: Self) -> bool {
         match (self, others) {
             (own, others) if own == others => true,
-            (Self::Write, Self::Socket) => true,
+            // Commands write into the workspace and its toolchains themselves, as file tools do.
+            (Self::Write, Self::Socket | Self::Lent) => true,
             (Self::Write | Self::Lent, Self::Read | Self::List) | (Self::Read, Self::List) => true,
             _ => false,
         }

@@ -146,20 +146,16 @@ impl Home {
         self.directory.join("layers").join(name_for(lent))
     }
 
-    /// Makes a place in the home for what a view shows there. `is_needed`: what commands have put in its way gets another name. Else the view
-    /// leaves out what has no place.
-    pub(crate) fn make_place(&self, shown: &Path, is_needed: bool) -> io::Result<()> {
-        let Ok(below) = shown.strip_prefix(&self.path) else {
-            return Ok(());
-        };
-        let is_dir = shown.is_dir();
-        if is_needed {
-            below::clear(&self.files(), below, is_dir)?;
+    /// Makes a place in the home for a directory that a view shows there.
+    pub(crate) fn make_place(&self, shown: &Path) -> io::Result<()> {
+        match shown.strip_prefix(&self.path) {
+            Ok(below) if shown.is_dir() => {
+                // The view decides what comes of a place that something else takes.
+                below::make(&self.files(), below, Mode::RWXU)?;
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        if is_dir {
-            below::make(&self.files(), below, Mode::RWXU)?;
-        }
-        Ok(())
     }
 
     /// Makes the directory of what commands write into a directory that is lent.

@@ -41,10 +41,8 @@ impl<'a> Plan<'a> {
         let Some(home) = &self.places.home else {
             return Ok(());
         };
-        let writes = self.policy.mode == Mode::Workspace;
         for grant in &self.grants.granted {
-            let is_needed = writes && grant.rights == Rights::Write;
-            home.make_place(&grant.path, is_needed)?;
+            home.make_place(&grant.path)?;
         }
         for lent in self.lent() {
             home.make_own(lent)?;

@@ -70,6 +70,8 @@ enum Shown {
     Files { of: PathBuf, writable: bool },
     /// Files with what commands write on top of them, which [`LayerMounts`] show at the path `of`.
     Layer { of: PathBuf },
+    /// The directory that the steps before show here, as a mount of its own: it can be neither renamed nor removed.
+    Itself,
     /// Copies of the files at a path, which belong to the user of the commands.
     Copies { of: PathBuf },
     /// The socket at the path `of`.
@@ -162,7 +164,9 @@ impl View {
                 Shown::Socket { .. } => Rights::Socket,
                 Shown::Terminals => Rights::Device,
                 Shown::Files { .. } | Shown::Copies { .. } | Shown::Processes => Rights::Read,
-                Shown::Directory | Shown::Link { .. } | Shown::Nothing => return None,
+                Shown::Directory | Shown::Link { .. } | Shown::Nothing | Shown::Itself => {
+                    return None;
+                }
             };
             let path = step.path.clone();
             Some(Grant { path, rights })
@@ -194,12 +198,16 @@ impl View {
 }
 
 impl Shown {
-    /// Returns whether a view cannot do without it: what belongs to the namespaces, and where commands may write. Otherwise they would write
-    /// where a link leads that an earlier command has put there.
+    /// Returns whether a view cannot do without it: what belongs to the namespaces, and where commands may write, with what leads there.
+    /// Otherwise they would write where a link leads that an earlier command has put there.
     fn is_needed(&self) -> bool {
         matches!(
             self,
-            Self::Processes | Self::Memory | Self::Terminals | Self::Files { writable: true, .. }
+            Self::Processes
+                | Self::Memory
+                | Self::Terminals
+                | Self::Itself
+                | Self::Files { writable: true, .. }
         )
     }
 }

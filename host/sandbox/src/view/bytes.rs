@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::{NetworkAccess, Shown, Step, View};
 
 /// The version of the encoding.
-const VERSION: u8 = 4;
+const VERSION: u8 = 5;
 
 impl View {
     /// Encodes the view for [`View::decode`].
@@ -32,6 +32,7 @@ impl View {
                 Shown::Copies { of } => (9, vec![of]),
                 Shown::Socket { of } => (10, vec![of]),
                 Shown::Layer { of } => (8, vec![of]),
+                Shown::Itself => (11, vec![]),
             };
             bytes.push(kind);
             let paths = std::iter::once(path).chain(paths);
@@ -68,6 +69,7 @@ impl View {
                 9 => Shown::Copies { of: rest.one()? },
                 10 => Shown::Socket { of: rest.one()? },
                 8 => Shown::Layer { of: rest.one()? },
+                11 => Shown::Itself,
                 _ => return Err(invalid()),
             };
             steps.push(Step { path, shown });

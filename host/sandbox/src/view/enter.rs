@@ -8,10 +8,12 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
 use super::mounts::{EMPTY, FileSystem, Mount};
 use super::{NetworkAccess, Shown, Step, View, copies, loopback};
+use crate::below;
 use crate::reach::is_out_of_reach;
 
 /// The root and the socket of a view that a process has entered.
@@ -75,6 +77,9 @@ const TERMINALS: FileSystem<'static> = FileSystem {
 /// The mode of directories that the view needs and nothing shows.
 const OF_OTHERS: Mode = Mode::WGRP.union(Mode::WOTH);
 
+/// The mode of directories that lead to what commands may write.
+const OF_OWN: Mode = Mode::RWXU;
+
 impl View {
     /// Sets up this view in the namespaces of this process. The process must be the first one in the namespaces of
     /// [`View::namespaces`], and the users of its user namespace must be mapped. Afterwards, its working directory is `/`.
@@ -114,7 +119,7 @@ impl View {
     fn mounts(&self) -> Result<Vec<Option<Mount>>, EnterError> {
         let made = self.steps.iter().map(|step| {
             let made = match &step.shown {
-                Shown::Directory | Shown::Link { .. } | Shown::Nothing => Ok(None),
+                Shown::Directory | Shown::Link { .. } | Shown::Nothing | Shown::Itself => Ok(None),
                 Shown::Files { of, writable } => files(of, *writable),
                 Shown::Copies { of } => copies::of(of).map(Some),
                 Shown::Socket { of } | Shown::Layer { of } => Mount::of(of),
@@ -136,13 +141,9 @@ impl View {
                 (Shown::Directory, _) => fs::create_dir_all(path),
                 (Shown::Link { to }, _) => link(path, to),
                 (Shown::Nothing, _) => hide(path, &empty).map(|mount| hidden.extend(mount)),
-                (shown, Some(mount)) => match mount.attach_or_create(path) {
-                    Ok(false) if shown.is_needed() => Err(io::Error::new(
-                        io::ErrorKind::NotADirectory,
-                        "a command has put something else there, in its home",
-                    )),
-                    attached => attached.map(drop),
-                },
+                (Shown::Itself, _) => show_itself(path),
+                (shown, Some(mount)) if shown.is_needed() => attach(&mount, path),
+                (_, Some(mount)) => mount.attach_or_create(path).map(drop),
                 (_, None) => Ok(()),
             };
             done.map_err(failed(|| format!("show {}", path.display())))?;
@@ -152,6 +153,36 @@ impl View {
             done.map_err(failed(|| "make a hidden path read-only".into()))?;
         }
         Ok(())
+    }
+}
+
+/// Attaches a mount that a view needs. If something else is there, that gets another name first.
+fn attach(mount: &Mount, path: &Path) -> io::Result<()> {
+    if mount.attach_or_create(path)? {
+        return Ok(());
+    }
+    below::clear(Path::new("/"), below::relative(path), mount.is_directory()?)?;
+    match mount.attach_or_create(path)? {
+        true => Ok(()),
+        // A command of another chat has been faster.
+        false => Err(Errno::AGAIN.into()),
+    }
+}
+
+/// Makes a directory of the view a mount of its own. If something else is there, that gets another name first.
+fn show_itself(path: &Path) -> io::Result<()> {
+    let below = below::relative(path);
+    let directory = || below::make(Path::new("/"), below, OF_OWN);
+    let found = match directory()? {
+        Some(found) => found,
+        None => {
+            below::clear(Path::new("/"), below, true)?;
+            directory()?.ok_or(Errno::AGAIN)?
+        }
+    };
+    match Mount::of_open(&found)?.attach(path)? {
+        true => Ok(()),
+        false => Err(Errno::AGAIN.into()),
     }
 }
 

@@ -131,6 +131,8 @@ impl Mount {
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
         match move_mount(&self.0, c"", &place, c"", flags) {
             Ok(()) => Ok(true),
+            // It has been removed since it was opened.
+            Err(Errno::NOENT) => Ok(false),
             // One of them is a directory, and the other is none. The kernel has two errors for that, and others for one of them.
             Err(Errno::NOTDIR | Errno::INVAL) if self.is_directory()? != is_directory(&place)? => {
                 Ok(false)
@@ -139,7 +141,7 @@ impl Mount {
         }
     }
 
-    fn is_directory(&self) -> io::Result<bool> {
+    pub(super) fn is_directory(&self) -> io::Result<bool> {
         is_directory(&self.0)
     }
 
@@ -149,7 +151,7 @@ impl Mount {
         if self.attach(path)? {
             return Ok(true);
         }
-        let below = path.strip_prefix("/").unwrap_or(path);
+        let below = below::relative(path);
         if self.is_directory()? {
             below::make(Path::new("/"), below, OF_A_PLACE)?;
         } else if let (Some(parent), Some(name)) = (below.parent(), below.file_name())
@@ -157,7 +159,7 @@ impl Mount {
         {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
             match openat(parent, name, flags, Mode::from_raw_mode(0o644)) {
-                Ok(_) | Err(Errno::EXIST | Errno::ACCESS | Errno::ROFS) => {}
+                Ok(_) | Err(Errno::EXIST | Errno::NOENT | Errno::ACCESS | Errno::ROFS) => {}
                 Err(error) => return Err(error.into()),
             }
         }

@@ -85,11 +85,8 @@ pub(super) fn of(plan: &Plan<'_>, temporary: &Path) -> Vec<Step> {
     }
     layout.add_links(grants);
     let mut pins: Vec<_> = pinned(grants).collect();
-    if plan.policy.mode == Mode::Workspace {
-        pins.extend(
-            home.into_iter()
-                .flat_map(|home| pinned_in(home, &layout, grants)),
-        );
+    if writes {
+        pins.extend(kept(&layout, grants, home));
         pins.extend(protected(plan.policy, plan.places));
     }
     let mut steps = layout.steps;
@@ -249,22 +246,27 @@ impl Layout {
     }
 }
 
-/// Returns the steps that keep commands from renaming a directory of their home above a path that they may write: without it, neither they nor
-/// later chats would find that path.
-fn pinned_in(home: &Home, layout: &Layout, grants: &Grants) -> Vec<Step> {
+/// Returns the steps that keep commands from renaming a directory of their own above a path that they need: of their home, of a layer, or for
+/// temporary files. Without that path, neither they nor later chats would start.
+fn kept(layout: &Layout, grants: &Grants, home: Option<&Home>) -> Vec<Step> {
     let granted = grants.granted.iter();
     let written = granted.filter(|grant| grant.rights == Rights::Write);
-    let above: BTreeSet<_> = written
-        .flat_map(|grant| between(home.path(), &grant.path))
-        .collect();
-    let in_home = above.into_iter().filter_map(|above| {
-        let shown = layout.nearest(&above)?;
-        let below = above.strip_prefix(home.path()).ok()?;
-        let of = home.files().join(below);
-        let writable = true;
-        (shown.path == home.path()).then(|| Step::new(&above, Shown::Files { of, writable }))
-    });
-    in_home.collect()
+    let written = written.map(|grant| &*grant.path);
+    let written = written.filter(|path| layout.at.contains_key(*path));
+    let needed = written.chain(home.map(Home::path));
+    let above: BTreeSet<_> = needed.flat_map(|path| path.ancestors().skip(1)).collect();
+    let is_own = |path: &Path| {
+        layout.nearest(path).is_some_and(|step| {
+            let is_own = match &step.shown {
+                Shown::Layer { .. } => true,
+                Shown::Files { of, writable } => *writable && *of != step.path,
+                _ => false,
+            };
+            is_own && step.path != path
+        })
+    };
+    let own = above.into_iter().filter(|path| is_own(path));
+    own.map(|path| Step::new(path, Shown::Itself)).collect()
 }
 
 /// Returns the steps that keep commands from renaming a directory above a closed path.

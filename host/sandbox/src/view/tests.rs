@@ -204,6 +204,7 @@ fn shown() -> impl Strategy<Value = Shown> {
     let others = [
         Shown::Directory,
         Shown::Nothing,
+        Shown::Itself,
         Shown::Processes,
         Shown::Memory,
         Shown::Terminals,
