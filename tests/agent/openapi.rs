@@ -1,13 +1,15 @@
 //! The description of the API, and the operations that it describes.
 
+use toolhost_workspace::operation::VERSION;
+
 use super::*;
 
-/// Asks for an operation of version 2.
+/// Asks for an operation.
 async fn operate(agent: &Agent, name: &str, body: &Value) -> (u16, Value) {
     let path = format!("/api/v0/workspace/{name}");
     let request = agent.server.request(Method::POST, &path);
     let request = request
-        .header("toolhost-operations", "2")
+        .header("toolhost-operations", VERSION)
         .json(&json!({ "operation": body }));
     let response = request.send().await.unwrap();
     (response.status().as_u16(), response.json().await.unwrap())
@@ -54,6 +56,27 @@ async fn requests_and_answers_are_as_they_are_described() {
             json!({ "path": "file", "offset": 0, "max": 10 }),
         ),
         ("metadata", json!({ "path": "none" })),
+        (
+            "search-text",
+            json!({
+                "scope": { "path": ".", "globs": ["*"], "types": [], "hidden": true, "ignored": false, "max_depth": null },
+                "text": {
+                    "pattern": "h", "literal": false, "letter_case": "Exact", "words": false, "multiline": false,
+                    "encoding": null, "before": 1, "after": 0, "width": 9, "files_only": false,
+                },
+                "page": { "skip": 0, "max": 9 },
+            }),
+        ),
+        (
+            "find-files",
+            json!({
+                "scope": { "path": ".", "globs": [], "types": [], "hidden": false, "ignored": false, "max_depth": 2 },
+                "filter": {
+                    "kind": "File", "min_size": null, "max_size": 9, "since": null, "until": null, "newest_first": false,
+                },
+                "page": { "skip": 0, "max": 9 },
+            }),
+        ),
     ] {
         let path = format!("/paths/~1api~1v0~1workspace~1{name}/post");
         let (status, answer) = operate(&agent, name, &body).await;
@@ -102,12 +125,13 @@ async fn an_operation_needs_its_version_and_its_run() {
         let status = response.status().as_u16();
         (status, response.text().await.unwrap())
     };
-    let version = ("toolhost-operations", "2");
+    let (number, said) = (VERSION.to_string(), format!("version {VERSION}"));
+    let version = ("toolhost-operations", &*number);
     let status = r#"{"operation": {}}"#;
     assert_eq!(ask(&[version], status).await.0, 200);
     for (headers, body, status, said) in [
         (&[][..], status, 426, "names none"),
-        (&[("toolhost-operations", "1")], status, 426, "version 2"),
+        (&[("toolhost-operations", "1")], status, 426, &said),
         (
             &[version, ("toolhost-instance", "other")],
             status,
@@ -136,7 +160,7 @@ async fn an_operation_needs_its_version_and_its_run() {
     }
     let identity = agent.server.request(Method::GET, "/api/v0/workspace");
     let identity: Value = identity.send().await.unwrap().json().await.unwrap();
-    assert_eq!(identity["operations"], 2);
+    assert_eq!(identity["operations"], VERSION);
     assert_eq!(identity["root"], json!(agent.root()));
 }
 
@@ -155,7 +179,7 @@ async fn an_operation_that_would_act_twice_acts_once() {
             .server
             .request(Method::POST, "/api/v0/workspace/signal");
         let request = request
-            .header("toolhost-operations", "2")
+            .header("toolhost-operations", VERSION)
             .header("coder-tool-call-id", call);
         assert_eq!(
             request

@@ -3,8 +3,9 @@
 use super::*;
 
 use toolhost_workspace::files::{
-    CpuAccount, Error as FileError, Kind, MAX_READ, Precondition, Write,
+    CpuAccount, Error as FileError, Filter, Kind, MAX_READ, Page, Precondition, Scope, Text, Write,
 };
+use toolhost_workspace::operation::{FindFiles, SearchText};
 
 fn write(path: &str, data: impl Into<Vec<u8>>, when: Precondition) -> Write {
     Write {
@@ -153,4 +154,74 @@ async fn work_is_bounded_by_the_account() {
         .read_file("file".into(), 0, 10, account)
         .await;
     assert!(read.is_err(), "{read:?}");
+}
+
+#[tokio::test]
+async fn files_are_searched() {
+    let place = Place::new().await;
+    let workspace = &place.workspace;
+    let writes = ["sub/b", "a", "other"].map(|path| {
+        let text = if path == "other" {
+            "no\n"
+        } else {
+            "one\nneedle\n"
+        };
+        write(path, text, Precondition::Any)
+    });
+    let written = workspace.write_files(writes.into(), Arc::default());
+    written.await.unwrap();
+    let account = Arc::new(CpuAccount::default());
+    let (scope, page) = (
+        || Scope {
+            path: ".".into(),
+            ..Scope::default()
+        },
+        Page { skip: 0, max: 10 },
+    );
+    let search = SearchText {
+        scope: scope(),
+        text: Text {
+            pattern: "need.e".into(),
+            before: 1,
+            width: 100,
+            ..Text::default()
+        },
+        page,
+    };
+    let found = workspace
+        .search_text(search, Arc::clone(&account))
+        .await
+        .unwrap();
+    assert!(account.used() > Duration::ZERO, "its work is charged");
+    assert_eq!(
+        (found.total_files, found.searched, found.more),
+        (2, 3, false)
+    );
+    let file = &found.files[1];
+    assert_eq!((file.path.to_str(), file.lines.len()), (Some("sub/b"), 2));
+    assert_eq!((file.lines[1].number, &*file.lines[1].text), (2, "needle"));
+    let find = FindFiles {
+        scope: scope(),
+        filter: Filter {
+            kind: Some(Kind::File),
+            max_size: Some(5),
+            ..Filter::default()
+        },
+        page,
+    };
+    let found = workspace.find_files(find, Arc::default()).await.unwrap();
+    assert_eq!(
+        (found.total, found.files[0].path.to_str()),
+        (1, Some("other"))
+    );
+    let wrong = SearchText {
+        scope: scope(),
+        text: Text {
+            pattern: "(".into(),
+            ..Text::default()
+        },
+        page,
+    };
+    let refused = workspace.search_text(wrong, Arc::default()).await;
+    assert!(matches!(refused, Err(FileError::Invalid(_))), "{refused:?}");
 }

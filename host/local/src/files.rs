@@ -14,6 +14,7 @@ mod pool;
 mod read;
 mod resolved_path;
 mod roots;
+mod search;
 mod temporaries;
 #[cfg(test)]
 mod tests;

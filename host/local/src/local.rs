@@ -10,9 +10,9 @@ use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 use toolhost_workspace::files::Error as FileError;
 use toolhost_workspace::operation::{
-    Answer, Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
-    Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SendSignal, SkipLines,
-    Start, TakeSnapshot, Wait, WriteFiles,
+    Answer, Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf,
+    Observe, Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SearchText,
+    SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
 };
 use toolhost_workspace::process::{Error, Info, Shell, Started, Subscriber};
 use toolhost_workspace::{Context, Status, Workspace};
@@ -246,6 +246,22 @@ impl Workspace for Local {
                         .await,
                     )
                 }
+                Operation::SearchText(SearchText { scope, text, page }) => Answer::SearchText(
+                    self.files(context, move |files, work| {
+                        files.search(&scope, &text, page, work)
+                    })
+                    .await,
+                ),
+                Operation::FindFiles(FindFiles {
+                    scope,
+                    filter,
+                    page,
+                }) => Answer::FindFiles(
+                    self.files(context, move |files, work| {
+                        files.find(&scope, &filter, page, work)
+                    })
+                    .await,
+                ),
                 Operation::Resolve(Resolve { path }) => Answer::Resolve(
                     self.files(context, move |files, _| files.resolve(&path))
                         .await,

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use toolhost_state::id::ChatId;
 
-use crate::files::{self, CpuAccount, Entry, Metadata, Skipped, Write};
+use crate::files::{self, CpuAccount, Entry, Found, Matches, Metadata, Skipped, Write};
 use crate::operation::{
-    Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe, Open, Read,
-    ReadDirectory, ReadFile, Resolve, SendSignal, SkipLines, Start, TakeSnapshot, Typed, Wait,
-    WriteFiles,
+    Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
+    Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendSignal, SkipLines, Start,
+    TakeSnapshot, Typed, Wait, WriteFiles,
 };
 use crate::process::{
     AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
@@ -240,6 +240,24 @@ impl dyn Workspace + '_ {
         account: Arc<CpuAccount>,
     ) -> Result<(Vec<Entry>, bool), files::Error> {
         self.pay(account, ReadDirectory { path, after, max }).await
+    }
+
+    /// See [`SearchText`].
+    pub async fn search_text(
+        &self,
+        operation: SearchText,
+        account: Arc<CpuAccount>,
+    ) -> Result<Matches, files::Error> {
+        self.pay(account, operation).await
+    }
+
+    /// See [`FindFiles`].
+    pub async fn find_files(
+        &self,
+        operation: FindFiles,
+        account: Arc<CpuAccount>,
+    ) -> Result<Found, files::Error> {
+        self.pay(account, operation).await
     }
 
     /// See [`Resolve`].

@@ -5,12 +5,17 @@ mod content;
 mod error;
 mod grant;
 mod metadata;
+mod search;
 
 pub use account::CpuAccount;
 pub use content::{Chunk, Precondition, Skipped, Write};
 pub use error::Error;
 pub use grant::FilesGrant;
 pub use metadata::{Entry, Kind, Metadata};
+pub use search::{
+    FileMatches, Filter, Found, FoundFile, LetterCase, Line, MAX_CONTEXT, MAX_FOUND, MAX_RESULTS,
+    MAX_WIDTH, Matches, Page, Scope, Text,
+};
 
 /// The most bytes of one `read_file` of a [`Workspace`](crate::Workspace), and of a file whose version is a hash of its
 /// content: 4 MiB.

@@ -18,7 +18,10 @@ use serde::{Deserialize as _, Deserializer, Serialize};
 
 use crate::{Owner, files as of_files, process};
 
-pub use files::{MetadataOf, ReadDirectory, ReadFile, Resolve, Restrict, SkipLines, WriteFiles};
+pub use files::{
+    FindFiles, MetadataOf, ReadDirectory, ReadFile, Resolve, Restrict, SearchText, SkipLines,
+    WriteFiles,
+};
 pub use identity::{Identity, VERSION};
 pub use notice::{Named, Notice, Numbered};
 pub use processes::{
@@ -312,6 +315,8 @@ all! {
     ReadFile,
     SkipLines,
     ReadDirectory,
+    SearchText,
+    FindFiles,
     Resolve,
     WriteFiles,
 }

@@ -1,5 +1,7 @@
 //! Workspaces of agents, over HTTP.
 
+use toolhost_workspace::operation::VERSION;
+
 use super::*;
 
 use std::time::Duration;
@@ -136,7 +138,9 @@ async fn the_tools_of_a_chat_are_here_and_its_commands_and_files_there() {
         .0
         .request(Method::POST, "/api/v0/workspace/start");
     let of_others = json!({ "operation": of_others });
-    let other = other.header("toolhost-operations", "2").json(&of_others);
+    let other = other
+        .header("toolhost-operations", VERSION)
+        .json(&of_others);
     assert_eq!(other.send().await.unwrap().status(), 200);
 
     let all = agents
@@ -179,7 +183,7 @@ async fn the_tools_of_a_chat_are_here_and_its_commands_and_files_there() {
     let info = agents.agents[0]
         .0
         .request(Method::POST, "/api/v0/workspace/info")
-        .header("toolhost-operations", "2")
+        .header("toolhost-operations", VERSION)
         .json(&info)
         .send()
         .await

@@ -6,6 +6,7 @@ use super::agents::host_with;
 use super::*;
 use crate::harness::connecting::Agent;
 use crate::harness::serving;
+use toolhost_workspace::operation::VERSION;
 
 /// The answer to a start can wait for the end of the command. A server that stops does not, since it ends the command only afterwards.
 #[tokio::test]
@@ -17,7 +18,7 @@ async fn a_server_that_stops_does_not_wait_for_the_commands_of_other_hosts() {
         "for_end": { "secs": 900, "nanos": 0 },
     });
     let request = server.request(Method::POST, "/api/v0/workspace/start");
-    let request = request.header("toolhost-operations", "2");
+    let request = request.header("toolhost-operations", VERSION);
     let request = request.header("coder-tool-call-id", "call_1").json(&start);
     let asked = tokio::spawn(request.send());
     crate::harness::file(&base.path().join("runs")).await;

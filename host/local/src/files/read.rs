@@ -113,7 +113,7 @@ impl Files {
         Ok(at)
     }
 
-    fn open_file(&self, path: &str) -> Result<File, Error> {
+    pub(super) fn open_file(&self, path: &str) -> Result<File, Error> {
         match self.walk(path)? {
             ResolvedPath::Entry { parent, name, .. } => {
                 let file = open::regular(&parent, &name)?;

@@ -81,6 +81,11 @@ impl Roots {
         &self.closed
     }
 
+    /// Returns the directory of the workspace.
+    pub(super) fn of_workspace(&self) -> &Path {
+        &self.workspace.path
+    }
+
     /// Returns the directories that may be reached besides the workspace.
     pub(super) fn further(&self) -> impl Iterator<Item = &Path> {
         self.further.iter().map(|root| &*root.path)

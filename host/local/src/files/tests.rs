@@ -5,10 +5,13 @@ mod escapes;
 mod listing;
 mod reading;
 mod recovery;
+mod search;
+mod search_bounds;
 mod writing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use super::*;
 

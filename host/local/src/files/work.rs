@@ -1,5 +1,6 @@
 //! The CPU time of an operation on files, and whether its caller still waits for it.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
@@ -12,8 +13,12 @@ use super::{CpuAccount, Error};
 pub(crate) struct Work {
     /// Cancelled when the caller no longer waits for the operation.
     pub(super) stopped: CancellationToken,
+    /// The CPU time of the thread at the beginning.
+    began: u64,
     /// The CPU time of the thread at which the operation has used up its limit, in nanoseconds; `None`: there is no limit.
     end: Option<u64>,
+    /// The CPU time of the threads that help, in nanoseconds.
+    helped: AtomicU64,
 }
 
 impl Work {
@@ -27,9 +32,33 @@ impl Work {
         let began = thread_time();
         let limit = account.left().map(nanoseconds);
         let end = limit.map(|limit| began.saturating_add(limit));
-        let work = Self { stopped, end };
+        let work = Self {
+            stopped,
+            began,
+            end,
+            helped: AtomicU64::new(0),
+        };
         let result = work.check().map(|()| run(&work));
-        account.add(Duration::from_nanos(thread_time().saturating_sub(began)));
+        let own = thread_time().saturating_sub(began);
+        let helped = work.helped.into_inner();
+        account.add(Duration::from_nanos(own.saturating_add(helped)));
+        result
+    }
+
+    /// Does a part of the operation on this thread, which is another one than that of the operation. It gets its part of the rest of the
+    /// CPU time, among so many threads.
+    pub(super) fn help<T>(&self, threads: usize, run: impl FnOnce(&Self) -> T) -> T {
+        let began = thread_time();
+        let part = |end: u64| end.saturating_sub(self.began) / threads.max(1) as u64;
+        let work = Self {
+            stopped: self.stopped.clone(),
+            began,
+            end: self.end.map(|end| began.saturating_add(part(end))),
+            helped: AtomicU64::new(0),
+        };
+        let result = run(&work);
+        let own = thread_time().saturating_sub(began);
+        self.helped.fetch_add(own, Ordering::Relaxed);
         result
     }
 

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use super::{Repeat, SHORT_ANSWER, operation, with_bytes};
 use crate::files::{
-    Chunk, Entry, Error, MAX_ENTRIES, MAX_READ, MAX_WRITE, MAX_WRITES, Metadata, Skipped, Write,
+    Chunk, Entry, Error, Filter, Found, MAX_ENTRIES, MAX_FOUND, MAX_READ, MAX_RESULTS, MAX_WRITE,
+    MAX_WRITES, Matches, Metadata, Page, Scope, Skipped, Text, Write,
 };
 
 /// The longest path, in bytes, with its escapes.
@@ -13,6 +14,13 @@ const MAX_PATH: usize = 4096 * 6;
 
 /// The longest entry of a directory, in bytes: its name with its escapes, and the rest.
 const MAX_ENTRY: usize = 255 * 6 + 512;
+
+/// The most bytes of a result of a search, without its texts.
+const MAX_RESULT: usize = 256;
+
+fn results_of(page: &Page) -> usize {
+    usize::try_from(page.max.min(MAX_RESULTS)).unwrap_or(usize::MAX)
+}
 
 operation! {
     /// Returns facts about the file or directory at a path.
@@ -91,6 +99,42 @@ operation! {
 
     fn max_answer(&self) -> usize {
         self.max.min(MAX_ENTRIES) * MAX_ENTRY + SHORT_ANSWER
+    }
+}
+
+operation! {
+    /// Searches files for a text.
+    SearchText = "search-text", {
+        /// The files.
+        scope: Scope,
+        /// The text.
+        text: Text,
+        /// The results that are returned.
+        page: Page,
+    } -> Result<Matches, Error>;
+
+    const OF_FILES: bool = true;
+
+    fn max_answer(&self) -> usize {
+        MAX_FOUND * 6 + results_of(&self.page) * MAX_RESULT + SHORT_ANSWER
+    }
+}
+
+operation! {
+    /// Finds files by their paths and facts.
+    FindFiles = "find-files", {
+        /// The files that are looked at.
+        scope: Scope,
+        /// The filter that they must pass.
+        filter: Filter,
+        /// The results that are returned.
+        page: Page,
+    } -> Result<Found, Error>;
+
+    const OF_FILES: bool = true;
+
+    fn max_answer(&self) -> usize {
+        MAX_FOUND * 6 + results_of(&self.page) * MAX_RESULT + SHORT_ANSWER
     }
 }
 

@@ -1,0 +1,243 @@
+//! Searching files for a text.
+//!
+//! The first pass counts the lines that match in every file, with several threads. The second one reads the lines of the files that are on
+//! the page.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use grep_matcher::LineTerminator;
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{
+    BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder, Sink, SinkMatch,
+};
+use parking_lot::Mutex;
+use toolhost_workspace::files::{
+    FileMatches, LetterCase, MAX_CONTEXT, MAX_FOUND, Matches, Page, Scope, Text,
+};
+
+use super::end_of;
+use super::kept::Kept;
+use super::lines::{Lines, Rest};
+use super::tree::{Tree, Visited, Visitor};
+use crate::files::{Error, Files, Kind, Work};
+
+/// The most bytes of a pattern, and of what it is compiled to.
+const MAX_PATTERN: usize = 32 << 10;
+const MAX_COMPILED: usize = 16 << 20;
+
+/// The most bytes of a file that one thread has in memory: of one line, or of all if a match can have several.
+const MAX_HELD: usize = 16 << 20;
+
+struct Counter<'t, 'f> {
+    tree: &'t Tree<'f>,
+    matcher: &'t RegexMatcher,
+    searcher: Searcher,
+    counts: &'t Counts,
+    /// Whether each file is one result, and not each line.
+    files_only: bool,
+}
+
+struct Counts {
+    /// The files by the paths that are shown, each with its own path and how many of its lines match.
+    kept: Mutex<Kept<PathBuf, (PathBuf, u64)>>,
+    files: AtomicU64,
+    matches: AtomicU64,
+    searched: AtomicU64,
+}
+
+impl Files {
+    /// Returns a page of the lines or files that match.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    pub(crate) fn search(
+        &self,
+        scope: &Scope,
+        text: &Text,
+        page: Page,
+        work: &Work,
+    ) -> Result<Matches, Error> {
+        let end = end_of(page)?;
+        let matcher = matcher(text)?;
+        let searcher = searcher(text)?;
+        let tree = self.tree(scope)?;
+        let counts = Counts {
+            kept: Mutex::new(Kept::new(end)),
+            files: AtomicU64::new(0),
+            matches: AtomicU64::new(0),
+            searched: AtomicU64::new(0),
+        };
+        tree.visit(work, || Counter {
+            tree: &tree,
+            matcher: &matcher,
+            searcher: searcher.clone().line_number(false).build(),
+            counts: &counts,
+            files_only: text.files_only,
+        })?;
+        let mut found = Matches {
+            files: Vec::new(),
+            total_files: counts.files.into_inner(),
+            total_matches: counts.matches.into_inner(),
+            searched: counts.searched.into_inner(),
+            unreadable: tree.unreadable(),
+            more: false,
+        };
+        let total = match text.files_only {
+            true => found.total_files,
+            false => found.total_matches,
+        };
+        let mut rest = Rest {
+            skip: page.skip,
+            max: page.max,
+            bytes: MAX_FOUND,
+        };
+        let mut lines = lines_searcher(&searcher, text);
+        for (shown, (path, matches), results) in counts.kept.into_inner().into_items() {
+            if rest.skip >= results {
+                rest.skip -= results;
+                continue;
+            }
+            if rest.is_over() {
+                break;
+            }
+            let mut file = FileMatches {
+                path: shown,
+                matches,
+                lines: Vec::new(),
+            };
+            match text.files_only {
+                true => rest.max -= 1,
+                false => {
+                    let mut sink = Lines::new(&matcher, text.width, &mut rest, &mut file.lines);
+                    // Since the first pass, it can have been removed.
+                    if let Ok(opened) = self.open_file(&path.to_string_lossy()) {
+                        let read = Checked { file: opened, work };
+                        _ = lines.search_reader(&matcher, read, &mut sink);
+                    }
+                    work.check()?;
+                }
+            }
+            found.files.push(file);
+        }
+        found.more = total > page.skip.saturating_add(page.max - rest.max);
+        Ok(found)
+    }
+}
+
+impl Visitor for Counter<'_, '_> {
+    fn visit(&mut self, entry: Visited<'_>, work: &Work) -> Result<(), Error> {
+        if entry.kind != Kind::File {
+            return Ok(());
+        }
+        // The path of a result is a text.
+        if entry.path.to_str().is_none() {
+            return self.tree.note(Error::Invalid("the name is no text".into()));
+        }
+        let file = match entry.open(self.tree.files()) {
+            Ok(file) => file,
+            Err(error) => return self.tree.note(error),
+        };
+        let mut count = Count(0);
+        let searched =
+            self.searcher
+                .search_reader(self.matcher, Checked { file, work }, &mut count);
+        work.check()?;
+        if let Err(error) = searched {
+            return self.tree.note(error.into());
+        }
+        let Counts {
+            kept,
+            files,
+            matches,
+            searched,
+        } = self.counts;
+        searched.fetch_add(1, Ordering::Relaxed);
+        let Count(found) = count;
+        if found > 0 {
+            files.fetch_add(1, Ordering::Relaxed);
+            matches.fetch_add(found, Ordering::Relaxed);
+            let shown = self.tree.files().shown(&entry.path);
+            let results = if self.files_only { 1 } else { found };
+            kept.lock().add(shown, (entry.path, found), results);
+        }
+        Ok(())
+    }
+}
+
+/// Counts lines that match.
+struct Count(u64);
+
+impl Sink for &mut Count {
+    type Error = io::Error;
+
+    fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
+        self.0 += found.lines().count() as u64;
+        Ok(true)
+    }
+}
+
+/// A file that is read until its search should end.
+struct Checked<'w> {
+    file: File,
+    work: &'w Work,
+}
+
+impl Read for Checked<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stopped = |error: Error| io::Error::other(error.to_string());
+        self.work.check().map_err(stopped)?;
+        self.file.read(buffer)
+    }
+}
+
+fn matcher(text: &Text) -> Result<RegexMatcher, Error> {
+    if text.pattern.is_empty() {
+        return Err(Error::Invalid("the pattern is empty".into()));
+    }
+    if text.pattern.len() > MAX_PATTERN {
+        let text = format!("the pattern has more than {MAX_PATTERN} bytes");
+        return Err(Error::Invalid(text));
+    }
+    let mut builder = RegexMatcherBuilder::new();
+    builder
+        .multi_line(true)
+        .fixed_strings(text.literal)
+        .word(text.words)
+        .case_insensitive(text.letter_case == LetterCase::Any)
+        .case_smart(text.letter_case == LetterCase::Smart)
+        .size_limit(MAX_COMPILED)
+        .dfa_size_limit(MAX_COMPILED);
+    match text.multiline {
+        true => builder.crlf(true).line_terminator(None),
+        false => builder.line_terminator(Some(b'\n')).crlf(true),
+    };
+    let built = builder.build(&text.pattern);
+    built.map_err(|error| Error::Invalid(error.to_string()))
+}
+
+fn searcher(text: &Text) -> Result<SearcherBuilder, Error> {
+    let encoding = text.encoding.as_deref().map(Encoding::new).transpose();
+    let mut builder = SearcherBuilder::new();
+    builder
+        .memory_map(MmapChoice::never())
+        .line_terminator(LineTerminator::crlf())
+        .binary_detection(BinaryDetection::quit(b'\0'))
+        .heap_limit(Some(MAX_HELD))
+        .encoding(encoding.map_err(|error| Error::Invalid(error.to_string()))?)
+        .multi_line(text.multiline);
+    Ok(builder)
+}
+
+/// Makes the searcher of the second pass.
+fn lines_searcher(searcher: &SearcherBuilder, text: &Text) -> Searcher {
+    searcher
+        .clone()
+        .line_number(true)
+        .before_context(text.before.min(MAX_CONTEXT))
+        .after_context(text.after.min(MAX_CONTEXT))
+        .build()
+}
