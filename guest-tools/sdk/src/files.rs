@@ -11,10 +11,14 @@ mod walk;
 use std::fmt;
 
 pub use crate::bindings::files::toolhost::plugin::files::{
-    Chunk, Entry, Kind, Metadata, Precondition, Skipped, Write,
+    Chunk, Entry, FileMatches, Filter, Found, FoundFile, Kind, LetterCase, Line, Matches, Metadata,
+    Page, Precondition, Scope, Skipped, Text, Write,
 };
 pub use host::Host;
 pub use walk::walk;
+
+/// What files say that cannot be searched.
+const NO_SEARCH: &str = "these files cannot be searched";
 
 /// The files of the workspace.
 pub trait Files: fmt::Debug {
@@ -58,6 +62,70 @@ pub trait Files: fmt::Debug {
         after: Option<&str>,
         max: u32,
     ) -> Result<(Vec<Entry>, bool), Error>;
+
+    /// Searches files for a text, and returns a page of the lines or files that match. Files of a plugin's own need not offer it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn search(&self, _scope: &Scope, _text: &Text, _page: Page) -> Result<Matches, Error> {
+        Err(Error::Failed(NO_SEARCH.to_owned()))
+    }
+
+    /// Finds files and directories by their paths and facts, and returns a page of them. Files of a plugin's own need not offer it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`].
+    fn find(&self, _scope: &Scope, _filter: &Filter, _page: Page) -> Result<Found, Error> {
+        Err(Error::Failed(NO_SEARCH.to_owned()))
+    }
+}
+
+impl Default for Scope {
+    /// Returns the workspace directory, without what is hidden or ignored.
+    fn default() -> Self {
+        Self {
+            path: ".".to_owned(),
+            globs: Vec::new(),
+            types: Vec::new(),
+            hidden: false,
+            ignored: false,
+            max_depth: None,
+        }
+    }
+}
+
+impl Default for Text {
+    /// Returns no pattern, and lines of 1,024 bytes without others around them.
+    fn default() -> Self {
+        Self {
+            pattern: String::new(),
+            literal: false,
+            letter_case: LetterCase::Exact,
+            words: false,
+            multiline: false,
+            encoding: None,
+            before: 0,
+            after: 0,
+            width: 1024,
+            files_only: false,
+        }
+    }
+}
+
+impl Default for Filter {
+    /// Returns a filter that everything passes.
+    fn default() -> Self {
+        Self {
+            kind: None,
+            min_size: None,
+            max_size: None,
+            since_ms: None,
+            until_ms: None,
+            newest_first: false,
+        }
+    }
 }
 
 /// Why an operation failed. The texts are for the model to read.

@@ -14,6 +14,7 @@ mod files;
 #[cfg(feature = "http")]
 mod http;
 mod process;
+mod search;
 mod surroundings;
 
 pub use calls::{FakeCall, FakeCalls};

@@ -275,6 +275,298 @@ pub mod toolhost {
                         .finish()
                 }
             }
+            /// The files that a search goes over. A link is not followed, and a file that is closed to the plugin is not there.
+            #[derive(Clone, PartialEq)]
+            pub struct Scope {
+                /// The directory or the file to begin at.
+                pub path: _rt::String,
+                /// Globs, as lines of a `.gitignore`. If some have no `!`, a file must fit one of these; it must fit none of those with
+                /// `!`. What fits is searched even if an ignore file names it.
+                pub globs: _rt::Vec<_rt::String>,
+                /// Names of types of files as ripgrep has them, such as `rust`. If there are some, a file must be of one of them.
+                pub types: _rt::Vec<_rt::String>,
+                /// Whether files and directories are searched whose names begin with a dot.
+                pub hidden: bool,
+                /// Whether files are searched that `.gitignore`, `.ignore`, `.rgignore` or `.git/info/exclude` name.
+                pub ignored: bool,
+                /// How many directories deep. The files of the directory `path` itself have the depth 1.
+                pub max_depth: Option<u32>,
+            }
+            impl ::core::fmt::Debug for Scope {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Scope")
+                        .field("path", &self.path)
+                        .field("globs", &self.globs)
+                        .field("types", &self.types)
+                        .field("hidden", &self.hidden)
+                        .field("ignored", &self.ignored)
+                        .field("max-depth", &self.max_depth)
+                        .finish()
+                }
+            }
+            /// How a pattern compares letters.
+            #[repr(u8)]
+            #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+            pub enum LetterCase {
+                /// As they are.
+                Exact,
+                /// Large and small letters are equal.
+                Any,
+                /// As `any`, unless the pattern has a large letter.
+                Smart,
+            }
+            impl ::core::fmt::Debug for LetterCase {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        LetterCase::Exact => f.debug_tuple("LetterCase::Exact").finish(),
+                        LetterCase::Any => f.debug_tuple("LetterCase::Any").finish(),
+                        LetterCase::Smart => f.debug_tuple("LetterCase::Smart").finish(),
+                    }
+                }
+            }
+            impl LetterCase {
+                #[doc(hidden)]
+                pub unsafe fn _lift(val: u8) -> LetterCase {
+                    if !cfg!(debug_assertions) {
+                        return unsafe { ::core::mem::transmute(val) };
+                    }
+                    match val {
+                        0 => LetterCase::Exact,
+                        1 => LetterCase::Any,
+                        2 => LetterCase::Smart,
+                        _ => panic!("invalid enum discriminant"),
+                    }
+                }
+            }
+            /// What is searched for in files.
+            #[derive(Clone, PartialEq)]
+            pub struct Text {
+                /// A regular expression, in the syntax of the Rust crate `regex`.
+                pub pattern: _rt::String,
+                /// Whether the pattern is a text, and no regular expression.
+                pub literal: bool,
+                /// How letters are compared.
+                pub letter_case: LetterCase,
+                /// Whether only whole words match.
+                pub words: bool,
+                /// Whether a match can have several lines.
+                pub multiline: bool,
+                /// The encoding of all files, such as `shift_jis`; `none`: UTF-8, or UTF-16 if a byte order mark says so.
+                pub encoding: Option<_rt::String>,
+                /// How many lines before each match are returned, at most 1,000.
+                pub before: u32,
+                /// How many lines behind each match are returned, at most 1,000.
+                pub after: u32,
+                /// The most bytes of a line, at most 16,384. Of a longer one, the part around its first match is returned.
+                pub width: u32,
+                /// Whether the results are files, without their lines.
+                pub files_only: bool,
+            }
+            impl ::core::fmt::Debug for Text {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Text")
+                        .field("pattern", &self.pattern)
+                        .field("literal", &self.literal)
+                        .field("letter-case", &self.letter_case)
+                        .field("words", &self.words)
+                        .field("multiline", &self.multiline)
+                        .field("encoding", &self.encoding)
+                        .field("before", &self.before)
+                        .field("after", &self.after)
+                        .field("width", &self.width)
+                        .field("files-only", &self.files_only)
+                        .finish()
+                }
+            }
+            /// Some of the results of a search, in their order.
+            #[repr(C)]
+            #[derive(Clone, Copy, PartialEq)]
+            pub struct Page {
+                /// How many results are left out first.
+                pub skip: u64,
+                /// The most results. With those that are left out, at most 100,000.
+                pub max: u64,
+            }
+            impl ::core::fmt::Debug for Page {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Page")
+                        .field("skip", &self.skip)
+                        .field("max", &self.max)
+                        .finish()
+                }
+            }
+            /// A line of a file that was searched.
+            #[derive(Clone, PartialEq)]
+            pub struct Line {
+                /// Its number, from 1.
+                pub number: u64,
+                /// The line without its end. Bytes that are no text are replaced.
+                pub text: _rt::String,
+                /// Whether it matches, and is not only near a match.
+                pub is_match: bool,
+                /// Whether a part of the line is missing, because it is longer than the width.
+                pub is_cut: bool,
+            }
+            impl ::core::fmt::Debug for Line {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Line")
+                        .field("number", &self.number)
+                        .field("text", &self.text)
+                        .field("is-match", &self.is_match)
+                        .field("is-cut", &self.is_cut)
+                        .finish()
+                }
+            }
+            /// A file that matches.
+            #[derive(Clone, PartialEq)]
+            pub struct FileMatches {
+                /// Its path, relative to the workspace directory if it is there.
+                pub path: _rt::String,
+                /// How many of its lines match.
+                pub matches: u64,
+                /// The lines of the page; none if the results are files.
+                pub lines: _rt::Vec<Line>,
+            }
+            impl ::core::fmt::Debug for FileMatches {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("FileMatches")
+                        .field("path", &self.path)
+                        .field("matches", &self.matches)
+                        .field("lines", &self.lines)
+                        .finish()
+                }
+            }
+            /// What a search for a text found.
+            #[derive(Clone, PartialEq)]
+            pub struct Matches {
+                /// The files of the page, in the order of the bytes of their paths. Their lines have at most 4 MiB together.
+                pub files: _rt::Vec<FileMatches>,
+                /// How many files match in all.
+                pub total_files: u64,
+                /// How many lines match in all.
+                pub total_matches: u64,
+                /// How many files were searched.
+                pub searched: u64,
+                /// How many files or directories could not be read.
+                pub unreadable: u64,
+                /// Whether results follow those of the page.
+                pub more: bool,
+            }
+            impl ::core::fmt::Debug for Matches {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Matches")
+                        .field("files", &self.files)
+                        .field("total-files", &self.total_files)
+                        .field("total-matches", &self.total_matches)
+                        .field("searched", &self.searched)
+                        .field("unreadable", &self.unreadable)
+                        .field("more", &self.more)
+                        .finish()
+                }
+            }
+            /// What a file must be to be found.
+            #[repr(C)]
+            #[derive(Clone, Copy, PartialEq)]
+            pub struct Filter {
+                /// Its kind; `none`: any.
+                pub kind: Option<Kind>,
+                /// The least bytes of a regular file.
+                pub min_size: Option<u64>,
+                /// The most bytes of a regular file.
+                pub max_size: Option<u64>,
+                /// It was changed at this time or later, in milliseconds since the Unix epoch.
+                pub since_ms: Option<u64>,
+                /// It was changed before this time, in milliseconds since the Unix epoch.
+                pub until_ms: Option<u64>,
+                /// Whether those that were changed last come first. Otherwise they are in the order of the bytes of their paths.
+                pub newest_first: bool,
+            }
+            impl ::core::fmt::Debug for Filter {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Filter")
+                        .field("kind", &self.kind)
+                        .field("min-size", &self.min_size)
+                        .field("max-size", &self.max_size)
+                        .field("since-ms", &self.since_ms)
+                        .field("until-ms", &self.until_ms)
+                        .field("newest-first", &self.newest_first)
+                        .finish()
+                }
+            }
+            /// A file that was found.
+            #[derive(Clone, PartialEq)]
+            pub struct FoundFile {
+                /// Its path, relative to the workspace directory if it is there.
+                pub path: _rt::String,
+                /// Its kind.
+                pub kind: Kind,
+                /// Its size in bytes; 0 for what is no regular file.
+                pub size: u64,
+                /// When it was last changed, in milliseconds since the Unix epoch.
+                pub modified_ms: u64,
+            }
+            impl ::core::fmt::Debug for FoundFile {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("FoundFile")
+                        .field("path", &self.path)
+                        .field("kind", &self.kind)
+                        .field("size", &self.size)
+                        .field("modified-ms", &self.modified_ms)
+                        .finish()
+                }
+            }
+            /// The files that a search found.
+            #[derive(Clone, PartialEq)]
+            pub struct Found {
+                /// Those of the page.
+                pub files: _rt::Vec<FoundFile>,
+                /// How many there are in all.
+                pub total: u64,
+                /// How many directories could not be read.
+                pub unreadable: u64,
+                /// Whether some follow those of the page.
+                pub more: bool,
+            }
+            impl ::core::fmt::Debug for Found {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Found")
+                        .field("files", &self.files)
+                        .field("total", &self.total)
+                        .field("unreadable", &self.unreadable)
+                        .field("more", &self.more)
+                        .finish()
+                }
+            }
             #[allow(unused_unsafe, clippy::all)]
             /// Returns facts about the file at a path, following links.
             #[allow(async_fn_in_trait)]
@@ -1467,6 +1759,888 @@ pub mod toolhost {
                     result38
                 }
             }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Searches files for a text. Binary files are left out: those with a NUL byte before a match.
+            #[allow(async_fn_in_trait)]
+            pub fn search_text(
+                files: &Scope,
+                text: &Text,
+                page: Page,
+            ) -> Result<Matches, Error> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 48 + 12 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 48
+                            + 12 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let Scope {
+                        path: path1,
+                        globs: globs1,
+                        types: types1,
+                        hidden: hidden1,
+                        ignored: ignored1,
+                        max_depth: max_depth1,
+                    } = files;
+                    let vec2 = path1;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len2;
+                    *ptr0.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                    let vec4 = globs1;
+                    let len4 = vec4.len();
+                    let layout4 = _rt::alloc::Layout::from_size_align(
+                            vec4.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result4, _cleanup4) = wit_bindgen::rt::Cleanup::new(layout4);
+                    for (i, e) in vec4.into_iter().enumerate() {
+                        let base = result4
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len3;
+                            *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                        }
+                    }
+                    *ptr0.add(3 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len4;
+                    *ptr0
+                        .add(2 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result4;
+                    let vec6 = types1;
+                    let len6 = vec6.len();
+                    let layout6 = _rt::alloc::Layout::from_size_align(
+                            vec6.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(layout6);
+                    for (i, e) in vec6.into_iter().enumerate() {
+                        let base = result6
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let vec5 = e;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *base.add(0).cast::<*mut u8>() = ptr5.cast_mut();
+                        }
+                    }
+                    *ptr0.add(5 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len6;
+                    *ptr0
+                        .add(4 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result6;
+                    *ptr0.add(6 * ::core::mem::size_of::<*const u8>()).cast::<u8>() = (match hidden1 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    *ptr0
+                        .add(1 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match ignored1 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    match max_depth1 {
+                        Some(e) => {
+                            *ptr0
+                                .add(4 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(8 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i32>() = _rt::as_i32(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(4 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let Text {
+                        pattern: pattern7,
+                        literal: literal7,
+                        letter_case: letter_case7,
+                        words: words7,
+                        multiline: multiline7,
+                        encoding: encoding7,
+                        before: before7,
+                        after: after7,
+                        width: width7,
+                        files_only: files_only7,
+                    } = text;
+                    let vec8 = pattern7;
+                    let ptr8 = vec8.as_ptr().cast::<u8>();
+                    let len8 = vec8.len();
+                    *ptr0
+                        .add(8 + 8 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len8;
+                    *ptr0
+                        .add(8 + 7 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr8.cast_mut();
+                    *ptr0
+                        .add(8 + 9 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match literal7 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    *ptr0
+                        .add(9 + 9 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (letter_case7.clone() as i32) as u8;
+                    *ptr0
+                        .add(10 + 9 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match words7 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    *ptr0
+                        .add(11 + 9 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match multiline7 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    match encoding7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(8 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let vec9 = e;
+                            let ptr9 = vec9.as_ptr().cast::<u8>();
+                            let len9 = vec9.len();
+                            *ptr0
+                                .add(8 + 12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len9;
+                            *ptr0
+                                .add(8 + 11 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr9.cast_mut();
+                        }
+                        None => {
+                            *ptr0
+                                .add(8 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    *ptr0
+                        .add(8 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i32>() = _rt::as_i32(before7);
+                    *ptr0
+                        .add(12 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i32>() = _rt::as_i32(after7);
+                    *ptr0
+                        .add(16 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i32>() = _rt::as_i32(width7);
+                    *ptr0
+                        .add(20 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match files_only7 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    let Page { skip: skip10, max: max10 } = page;
+                    *ptr0
+                        .add(32 + 12 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i64>() = _rt::as_i64(skip10);
+                    *ptr0
+                        .add(40 + 12 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i64>() = _rt::as_i64(max10);
+                    let ptr11 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "search-text"]
+                        fn wit_import12(_: *mut u8, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import12(_: *mut u8, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import12(ptr0, ptr11);
+                    let l13 = i32::from(*ptr11.add(0).cast::<u8>());
+                    let result59 = match l13 {
+                        0 => {
+                            let e = {
+                                let l14 = *ptr11.add(8).cast::<*mut u8>();
+                                let l15 = *ptr11
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base29 = l14;
+                                let len29 = l15;
+                                let mut result29 = _rt::Vec::with_capacity(len29);
+                                for i in 0..len29 {
+                                    let base = base29
+                                        .add(i * (8 + 4 * ::core::mem::size_of::<*const u8>()));
+                                    let e29 = {
+                                        let l16 = *base.add(0).cast::<*mut u8>();
+                                        let l17 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len18 = l17;
+                                        let bytes18 = _rt::Vec::from_raw_parts(
+                                            l16.cast(),
+                                            len18,
+                                            len18,
+                                        );
+                                        let l19 = *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        let l20 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l21 = *base
+                                            .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let base28 = l20;
+                                        let len28 = l21;
+                                        let mut result28 = _rt::Vec::with_capacity(len28);
+                                        for i in 0..len28 {
+                                            let base = base28
+                                                .add(i * (16 + 2 * ::core::mem::size_of::<*const u8>()));
+                                            let e28 = {
+                                                let l22 = *base.add(0).cast::<i64>();
+                                                let l23 = *base.add(8).cast::<*mut u8>();
+                                                let l24 = *base
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len25 = l24;
+                                                let bytes25 = _rt::Vec::from_raw_parts(
+                                                    l23.cast(),
+                                                    len25,
+                                                    len25,
+                                                );
+                                                let l26 = i32::from(
+                                                    *base
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l27 = i32::from(
+                                                    *base
+                                                        .add(9 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                Line {
+                                                    number: l22 as u64,
+                                                    text: _rt::string_lift(bytes25),
+                                                    is_match: _rt::bool_lift(l26 as u8),
+                                                    is_cut: _rt::bool_lift(l27 as u8),
+                                                }
+                                            };
+                                            result28.push(e28);
+                                        }
+                                        _rt::cabi_dealloc(
+                                            base28,
+                                            len28 * (16 + 2 * ::core::mem::size_of::<*const u8>()),
+                                            8,
+                                        );
+                                        FileMatches {
+                                            path: _rt::string_lift(bytes18),
+                                            matches: l19 as u64,
+                                            lines: result28,
+                                        }
+                                    };
+                                    result29.push(e29);
+                                }
+                                _rt::cabi_dealloc(
+                                    base29,
+                                    len29 * (8 + 4 * ::core::mem::size_of::<*const u8>()),
+                                    8,
+                                );
+                                let l30 = *ptr11
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l31 = *ptr11
+                                    .add(16 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l32 = *ptr11
+                                    .add(24 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l33 = *ptr11
+                                    .add(32 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l34 = i32::from(
+                                    *ptr11
+                                        .add(40 + 2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                Matches {
+                                    files: result29,
+                                    total_files: l30 as u64,
+                                    total_matches: l31 as u64,
+                                    searched: l32 as u64,
+                                    unreadable: l33 as u64,
+                                    more: _rt::bool_lift(l34 as u8),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l35 = i32::from(*ptr11.add(8).cast::<u8>());
+                                let v58 = match l35 {
+                                    0 => {
+                                        let e58 = {
+                                            let l36 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l37 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        Error::Invalid(e58)
+                                    }
+                                    1 => {
+                                        let e58 = {
+                                            let l39 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l40 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        Error::Denied(e58)
+                                    }
+                                    2 => Error::NotFound,
+                                    3 => Error::NotAFile,
+                                    4 => Error::NotADirectory,
+                                    5 => {
+                                        let e58 = {
+                                            let l42 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l43 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        Error::OutsideWorkspace(e58)
+                                    }
+                                    6 => {
+                                        let e58 = {
+                                            let l45 = *ptr11.add(16).cast::<i64>();
+                                            l45 as u64
+                                        };
+                                        Error::TooLarge(e58)
+                                    }
+                                    7 => {
+                                        let e58 = {
+                                            let l46 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l47 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len48 = l47;
+                                            let bytes48 = _rt::Vec::from_raw_parts(
+                                                l46.cast(),
+                                                len48,
+                                                len48,
+                                            );
+                                            _rt::string_lift(bytes48)
+                                        };
+                                        Error::Changed(e58)
+                                    }
+                                    8 => {
+                                        let e58 = {
+                                            let l49 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l50 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len51 = l50;
+                                            let bytes51 = _rt::Vec::from_raw_parts(
+                                                l49.cast(),
+                                                len51,
+                                                len51,
+                                            );
+                                            _rt::string_lift(bytes51)
+                                        };
+                                        Error::Unavailable(e58)
+                                    }
+                                    9 => {
+                                        let e58 = {
+                                            let l52 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l53 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len54 = l53;
+                                            let bytes54 = _rt::Vec::from_raw_parts(
+                                                l52.cast(),
+                                                len54,
+                                                len54,
+                                            );
+                                            _rt::string_lift(bytes54)
+                                        };
+                                        Error::UnknownOutcome(e58)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 10, "invalid enum discriminant");
+                                        let e58 = {
+                                            let l55 = *ptr11.add(16).cast::<*mut u8>();
+                                            let l56 = *ptr11
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len57 = l56;
+                                            let bytes57 = _rt::Vec::from_raw_parts(
+                                                l55.cast(),
+                                                len57,
+                                                len57,
+                                            );
+                                            _rt::string_lift(bytes57)
+                                        };
+                                        Error::Failed(e58)
+                                    }
+                                };
+                                v58
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result59
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Finds files and directories by their paths and facts.
+            #[allow(async_fn_in_trait)]
+            pub fn find_files(
+                files: &Scope,
+                filter: Filter,
+                page: Page,
+            ) -> Result<Found, Error> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 112 + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 112
+                            + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let Scope {
+                        path: path1,
+                        globs: globs1,
+                        types: types1,
+                        hidden: hidden1,
+                        ignored: ignored1,
+                        max_depth: max_depth1,
+                    } = files;
+                    let vec2 = path1;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len2;
+                    *ptr0.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                    let vec4 = globs1;
+                    let len4 = vec4.len();
+                    let layout4 = _rt::alloc::Layout::from_size_align(
+                            vec4.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result4, _cleanup4) = wit_bindgen::rt::Cleanup::new(layout4);
+                    for (i, e) in vec4.into_iter().enumerate() {
+                        let base = result4
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len3;
+                            *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                        }
+                    }
+                    *ptr0.add(3 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len4;
+                    *ptr0
+                        .add(2 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result4;
+                    let vec6 = types1;
+                    let len6 = vec6.len();
+                    let layout6 = _rt::alloc::Layout::from_size_align(
+                            vec6.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(layout6);
+                    for (i, e) in vec6.into_iter().enumerate() {
+                        let base = result6
+                            .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let vec5 = e;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *base.add(0).cast::<*mut u8>() = ptr5.cast_mut();
+                        }
+                    }
+                    *ptr0.add(5 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len6;
+                    *ptr0
+                        .add(4 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result6;
+                    *ptr0.add(6 * ::core::mem::size_of::<*const u8>()).cast::<u8>() = (match hidden1 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    *ptr0
+                        .add(1 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match ignored1 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    match max_depth1 {
+                        Some(e) => {
+                            *ptr0
+                                .add(4 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(8 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i32>() = _rt::as_i32(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(4 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let Filter {
+                        kind: kind7,
+                        min_size: min_size7,
+                        max_size: max_size7,
+                        since_ms: since_ms7,
+                        until_ms: until_ms7,
+                        newest_first: newest_first7,
+                    } = filter;
+                    match kind7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(16 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(17 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (e.clone() as i32) as u8;
+                        }
+                        None => {
+                            *ptr0
+                                .add(16 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match min_size7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(24 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(32 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(24 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match max_size7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(40 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(48 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(40 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match since_ms7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(56 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(64 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(56 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match until_ms7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(72 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(80 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(72 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    *ptr0
+                        .add(88 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match newest_first7 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    let Page { skip: skip8, max: max8 } = page;
+                    *ptr0
+                        .add(96 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i64>() = _rt::as_i64(skip8);
+                    *ptr0
+                        .add(104 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i64>() = _rt::as_i64(max8);
+                    let ptr9 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "find-files"]
+                        fn wit_import10(_: *mut u8, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import10(_: *mut u8, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import10(ptr0, ptr9);
+                    let l11 = i32::from(*ptr9.add(0).cast::<u8>());
+                    let result48 = match l11 {
+                        0 => {
+                            let e = {
+                                let l12 = *ptr9.add(8).cast::<*mut u8>();
+                                let l13 = *ptr9
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base20 = l12;
+                                let len20 = l13;
+                                let mut result20 = _rt::Vec::with_capacity(len20);
+                                for i in 0..len20 {
+                                    let base = base20
+                                        .add(i * (24 + 2 * ::core::mem::size_of::<*const u8>()));
+                                    let e20 = {
+                                        let l14 = *base.add(0).cast::<*mut u8>();
+                                        let l15 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len16 = l15;
+                                        let bytes16 = _rt::Vec::from_raw_parts(
+                                            l14.cast(),
+                                            len16,
+                                            len16,
+                                        );
+                                        let l17 = i32::from(
+                                            *base
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>(),
+                                        );
+                                        let l18 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        let l19 = *base
+                                            .add(16 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        FoundFile {
+                                            path: _rt::string_lift(bytes16),
+                                            kind: Kind::_lift(l17 as u8),
+                                            size: l18 as u64,
+                                            modified_ms: l19 as u64,
+                                        }
+                                    };
+                                    result20.push(e20);
+                                }
+                                _rt::cabi_dealloc(
+                                    base20,
+                                    len20 * (24 + 2 * ::core::mem::size_of::<*const u8>()),
+                                    8,
+                                );
+                                let l21 = *ptr9
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l22 = *ptr9
+                                    .add(16 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l23 = i32::from(
+                                    *ptr9
+                                        .add(24 + 2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                Found {
+                                    files: result20,
+                                    total: l21 as u64,
+                                    unreadable: l22 as u64,
+                                    more: _rt::bool_lift(l23 as u8),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l24 = i32::from(*ptr9.add(8).cast::<u8>());
+                                let v47 = match l24 {
+                                    0 => {
+                                        let e47 = {
+                                            let l25 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l26 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        Error::Invalid(e47)
+                                    }
+                                    1 => {
+                                        let e47 = {
+                                            let l28 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l29 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        Error::Denied(e47)
+                                    }
+                                    2 => Error::NotFound,
+                                    3 => Error::NotAFile,
+                                    4 => Error::NotADirectory,
+                                    5 => {
+                                        let e47 = {
+                                            let l31 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l32 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        Error::OutsideWorkspace(e47)
+                                    }
+                                    6 => {
+                                        let e47 = {
+                                            let l34 = *ptr9.add(16).cast::<i64>();
+                                            l34 as u64
+                                        };
+                                        Error::TooLarge(e47)
+                                    }
+                                    7 => {
+                                        let e47 = {
+                                            let l35 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l36 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        Error::Changed(e47)
+                                    }
+                                    8 => {
+                                        let e47 = {
+                                            let l38 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l39 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len40 = l39;
+                                            let bytes40 = _rt::Vec::from_raw_parts(
+                                                l38.cast(),
+                                                len40,
+                                                len40,
+                                            );
+                                            _rt::string_lift(bytes40)
+                                        };
+                                        Error::Unavailable(e47)
+                                    }
+                                    9 => {
+                                        let e47 = {
+                                            let l41 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l42 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len43 = l42;
+                                            let bytes43 = _rt::Vec::from_raw_parts(
+                                                l41.cast(),
+                                                len43,
+                                                len43,
+                                            );
+                                            _rt::string_lift(bytes43)
+                                        };
+                                        Error::UnknownOutcome(e47)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 10, "invalid enum discriminant");
+                                        let e47 = {
+                                            let l44 = *ptr9.add(16).cast::<*mut u8>();
+                                            let l45 = *ptr9
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len46 = l45;
+                                            let bytes46 = _rt::Vec::from_raw_parts(
+                                                l44.cast(),
+                                                len46,
+                                                len46,
+                                            );
+                                            _rt::string_lift(bytes46)
+                                        };
+                                        Error::Failed(e47)
+                                    }
+                                };
+                                v47
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result48
+                }
+            }
         }
     }
 }
@@ -1601,9 +2775,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 878] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf2\x05\x01A\x02\x01\
-A\x02\x01B&\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1558] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x9a\x0b\x01A\x02\x01\
+A\x02\x01BG\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
 \0\x01r\x06\x04kind\x01\x04sizew\x0bmodified-msw\x07versions\x08identitys\x09rea\
 l-paths\x04\0\x08metadata\x03\0\x02\x01q\x0b\x07invalid\x01s\0\x06denied\x01s\0\x09\
 not-found\0\0\x0anot-a-file\0\0\x0fnot-a-directory\0\0\x11outside-workspace\x01s\
@@ -1613,15 +2787,29 @@ e\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x04\x01q\x03\x03any\0\0\x06absent
 data\x08\x04when\x07\x04\0\x05write\x03\0\x09\x01r\x04\x04data\x08\x04sizew\x07v\
 ersions\x08identitys\x04\0\x05chunk\x03\0\x0b\x01r\x03\x06offsetw\x05linesw\x04s\
 izew\x04\0\x07skipped\x03\0\x0d\x01r\x02\x04names\x04kind\x01\x04\0\x05entry\x03\
-\0\x0f\x01j\x01\x03\x01\x05\x01@\x01\x04paths\0\x11\x04\0\x0bmetadata-of\x01\x12\
-\x01j\x01\x0c\x01\x05\x01@\x03\x04paths\x06offsetw\x03maxy\0\x13\x04\0\x04read\x01\
-\x14\x01j\x01\x0e\x01\x05\x01@\x03\x04paths\x06offsetw\x05linesw\0\x15\x04\0\x0a\
-skip-lines\x01\x16\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x01\x18\x01\x19\x01@\x01\
-\x06writes\x17\0\x1a\x04\0\x09write-all\x01\x1b\x01ks\x01p\x10\x01o\x02\x1d\x7f\x01\
-j\x01\x1e\x01\x05\x01@\x03\x04paths\x05after\x1c\x03maxy\0\x1f\x04\0\x0eread-dir\
-ectory\x01\x20\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\0\x0fsdk:files/fro\
-nt\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
+\0\x0f\x01ps\x01ky\x01r\x06\x04paths\x05globs\x11\x05types\x11\x06hidden\x7f\x07\
+ignored\x7f\x09max-depth\x12\x04\0\x05scope\x03\0\x13\x01m\x03\x05exact\x03any\x05\
+smart\x04\0\x0bletter-case\x03\0\x15\x01ks\x01r\x0a\x07patterns\x07literal\x7f\x0b\
+letter-case\x16\x05words\x7f\x09multiline\x7f\x08encoding\x17\x06beforey\x05afte\
+ry\x05widthy\x0afiles-only\x7f\x04\0\x04text\x03\0\x18\x01r\x02\x04skipw\x03maxw\
+\x04\0\x04page\x03\0\x1a\x01r\x04\x06numberw\x04texts\x08is-match\x7f\x06is-cut\x7f\
+\x04\0\x04line\x03\0\x1c\x01p\x1d\x01r\x03\x04paths\x07matchesw\x05lines\x1e\x04\
+\0\x0cfile-matches\x03\0\x1f\x01p\x20\x01r\x06\x05files!\x0btotal-filesw\x0dtota\
+l-matchesw\x08searchedw\x0aunreadablew\x04more\x7f\x04\0\x07matches\x03\0\"\x01k\
+\x01\x01kw\x01r\x06\x04kind$\x08min-size%\x08max-size%\x08since-ms%\x08until-ms%\
+\x0cnewest-first\x7f\x04\0\x06filter\x03\0&\x01r\x04\x04paths\x04kind\x01\x04siz\
+ew\x0bmodified-msw\x04\0\x0afound-file\x03\0(\x01p)\x01r\x04\x05files*\x05totalw\
+\x0aunreadablew\x04more\x7f\x04\0\x05found\x03\0+\x01j\x01\x03\x01\x05\x01@\x01\x04\
+paths\0-\x04\0\x0bmetadata-of\x01.\x01j\x01\x0c\x01\x05\x01@\x03\x04paths\x06off\
+setw\x03maxy\0/\x04\0\x04read\x010\x01j\x01\x0e\x01\x05\x01@\x03\x04paths\x06off\
+setw\x05linesw\01\x04\0\x0askip-lines\x012\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x01\
+4\x015\x01@\x01\x06writes3\06\x04\0\x09write-all\x017\x01p\x10\x01o\x028\x7f\x01\
+j\x019\x01\x05\x01@\x03\x04paths\x05after\x17\x03maxy\0:\x04\0\x0eread-directory\
+\x01;\x01j\x01#\x01\x05\x01@\x03\x05files\x14\x04text\x19\x04page\x1b\0<\x04\0\x0b\
+search-text\x01=\x01j\x01,\x01\x05\x01@\x03\x05files\x14\x06filter'\x04page\x1b\0\
+>\x04\0\x0afind-files\x01?\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\0\x0fs\
+dk:files/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cproce\
+ssed-by\x02\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

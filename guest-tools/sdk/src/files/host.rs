@@ -1,6 +1,8 @@
 //! The files that the host reads and writes.
 
-use super::{Chunk, Entry, Error, Files, Metadata, Skipped, Write};
+use super::{
+    Chunk, Entry, Error, Files, Filter, Found, Matches, Metadata, Page, Scope, Skipped, Text, Write,
+};
 use crate::bindings::files::toolhost::plugin::files as wit;
 
 /// The files that the host reads and writes. In a test these are those of the
@@ -34,6 +36,14 @@ impl Files for Host {
     ) -> Result<(Vec<Entry>, bool), Error> {
         Ok(wit::read_directory(path, after, max)?)
     }
+
+    fn search(&self, scope: &Scope, text: &Text, page: Page) -> Result<Matches, Error> {
+        Ok(wit::search_text(scope, text, page)?)
+    }
+
+    fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
+        Ok(wit::find_files(scope, *filter, page)?)
+    }
 }
 
 /// Off WebAssembly the generated functions would panic.
@@ -62,6 +72,14 @@ impl Files for Host {
         max: u32,
     ) -> Result<(Vec<Entry>, bool), Error> {
         of_test()?.read_directory(path, after, max)
+    }
+
+    fn search(&self, scope: &Scope, text: &Text, page: Page) -> Result<Matches, Error> {
+        of_test()?.search(scope, text, page)
+    }
+
+    fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
+        of_test()?.find(scope, filter, page)
     }
 }
 

@@ -3,12 +3,16 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::surroundings;
-use crate::files::{Chunk, Entry, Error, Files, Kind, Metadata, Precondition, Skipped, Write};
+use super::{search, surroundings};
+use crate::files::{
+    Chunk, Entry, Error, Files, Filter, Found, Kind, Matches, Metadata, Page, Precondition, Scope,
+    Skipped, Text, Write,
+};
 
 /// Stands in for the host's files: a tree in memory, below [`Surroundings::workspace_root`](super::Surroundings).
 ///
-/// Directories are there as soon as something is in them. There are no links but those of [`FakeFiles::alias`].
+/// Directories are there as soon as something is in them. There are no links but those of [`FakeFiles::alias`]. A search knows no ignore
+/// files and, of the types, those whose names are extensions; it finds no directories.
 ///
 /// ```
 /// use toolhost_sdk::files::Files;
@@ -69,7 +73,7 @@ impl FakeFiles {
     }
 
     /// Returns the absolute path that a path stands for, and the content there: `None` for a directory.
-    fn find(&self, path: &str) -> Result<(String, Option<Vec<u8>>), Error> {
+    fn at(&self, path: &str) -> Result<(String, Option<Vec<u8>>), Error> {
         let resolved = self.resolve(path)?;
         let tree = self.tree.borrow();
         if let Some(content) = tree.get(&resolved) {
@@ -97,12 +101,29 @@ impl FakeFiles {
         Ok(resolved)
     }
 
+    /// Returns the files of a search by their paths, relative to the workspace.
+    fn below(&self, scope: &Scope) -> Result<BTreeMap<String, Vec<u8>>, Error> {
+        let (base, _) = self.at(&scope.path)?;
+        let selection = search::Selection::new(scope)?;
+        let tree = self.tree.borrow();
+        let below = tree.iter().filter_map(|(path, content)| {
+            let from_base = path.strip_prefix(&base)?;
+            let is_base = from_base.is_empty();
+            if !is_base && !selection.takes(from_base.strip_prefix('/')?) {
+                return None;
+            }
+            let shown = path.strip_prefix(&format!("{}/", root())).unwrap_or(path);
+            Some((shown.to_owned(), content.clone()))
+        });
+        Ok(below.collect())
+    }
+
     fn content(&self, path: &str) -> Result<Vec<u8>, Error> {
-        self.find(path)?.1.ok_or(Error::NotAFile)
+        self.at(path)?.1.ok_or(Error::NotAFile)
     }
 
     fn check(&self, write: &Write) -> Result<String, Error> {
-        let found = match self.find(&write.path) {
+        let found = match self.at(&write.path) {
             Ok((_, None)) => return Err(Error::NotAFile),
             Ok((_, content)) => content,
             Err(Error::NotFound) => None,
@@ -122,7 +143,7 @@ impl FakeFiles {
 
 impl Files for FakeFiles {
     fn metadata(&self, path: &str) -> Result<Metadata, Error> {
-        let (real_path, content) = self.find(path)?;
+        let (real_path, content) = self.at(path)?;
         let kind = content.as_ref().map_or(Kind::Directory, |_| Kind::File);
         let content = content.unwrap_or_default();
         Ok(Metadata {
@@ -191,7 +212,7 @@ impl Files for FakeFiles {
         after: Option<&str>,
         max: u32,
     ) -> Result<(Vec<Entry>, bool), Error> {
-        let (directory, None) = self.find(path)? else {
+        let (directory, None) = self.at(path)? else {
             return Err(Error::NotADirectory);
         };
         let inside = format!("{directory}/");
@@ -213,6 +234,14 @@ impl Files for FakeFiles {
         let entries = entries.into_iter().take(max);
         let entries = entries.map(|(name, kind)| Entry { name, kind });
         Ok((entries.collect(), more))
+    }
+
+    fn search(&self, scope: &Scope, text: &Text, page: Page) -> Result<Matches, Error> {
+        search::text(&self.below(scope)?, text, page)
+    }
+
+    fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
+        Ok(search::find(&self.below(scope)?, filter, page))
     }
 }
 

@@ -1,6 +1,7 @@
 //! `toolhost:plugin/files`: the files of the workspace, as far as the plugin was granted them.
 
 mod convert;
+mod search;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use generated::toolhost::plugin::files as wit;
 use toolhost_call::call::Refused;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
+use toolhost_workspace::operation::{FindFiles, SearchText};
 
 bindings::generate!(
     interfaces: "import toolhost:plugin/files@0.1.0;",
@@ -277,6 +279,36 @@ impl wit::Host for View<'_, Files> {
         writes: Vec<wit::Write>,
     ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
         self.state.write(writes).await
+    }
+
+    async fn search_text(
+        &mut self,
+        files: wit::Scope,
+        text: wit::Text,
+        page: wit::Page,
+    ) -> wasmtime::Result<wit::Matches> {
+        let (workspace, work) = self.state.workspace()?;
+        let operation = SearchText {
+            scope: files.into(),
+            text: text.into(),
+            page: page.into(),
+        };
+        Ok(workspace.search_text(operation, work).await?.into())
+    }
+
+    async fn find_files(
+        &mut self,
+        files: wit::Scope,
+        filter: wit::Filter,
+        page: wit::Page,
+    ) -> wasmtime::Result<wit::Found> {
+        let (workspace, work) = self.state.workspace()?;
+        let operation = FindFiles {
+            scope: files.into(),
+            filter: filter.into(),
+            page: page.into(),
+        };
+        Ok(workspace.find_files(operation, work).await?.into())
     }
 
     async fn read_directory(
