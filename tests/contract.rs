@@ -99,7 +99,9 @@ async fn the_embedded_tools_are_what_providers_take() {
             "process_signal",
             "read_file",
             "write_file",
-            "edit_files"
+            "edit_files",
+            "search_files",
+            "find_files"
         ]
     );
     for tool in setup.host.tools().iter() {

@@ -98,6 +98,72 @@ fn pairs() -> Vec<Pair> {
     ]
 }
 
+/// Searches of a tree of 60,000 files, next to ripgrep.
+fn searches() -> [Pair; 3] {
+    [
+        Pair {
+            name: "60,000 files, a word in 1 % of them",
+            tool: "search_files",
+            arguments: json!({ "pattern": "needle", "output": "counts" }),
+            program: &["rg", "--count", "needle"],
+        },
+        Pair {
+            name: "60,000 files, a regular expression, lines",
+            tool: "search_files",
+            arguments: json!({ "pattern": r"\bneedle_\d+\(", "limit": 2000 }),
+            program: &["rg", "--line-number", "--sort=path", r"\bneedle_\d+\("],
+        },
+        Pair {
+            name: "60,000 files by name",
+            tool: "find_files",
+            arguments: json!({ "glob": "*_7.rs", "limit": 2000 }),
+            program: &["rg", "--files", "--glob", "*_7.rs"],
+        },
+    ]
+}
+
+/// Makes that tree: 1,000 directories, whose files have 4 KiB each.
+fn plant(workspace: &Path) {
+    let line = "    let value = compute(argument, other);\n";
+    let text = line.repeat(4096 / line.len());
+    std::fs::write(workspace.join(".gitignore"), "target/\n*.o\n").expect("there is space");
+    for directory in 0..1000 {
+        let directory_path = workspace.join(format!("crate_{}/src/{directory}", directory % 20));
+        std::fs::create_dir_all(&directory_path).expect("there is space");
+        for file in 0..60 {
+            let has_word = (directory * 60 + file) % 100 == 0;
+            let word = if has_word { "needle_7()\n" } else { "" };
+            let path = directory_path.join(format!("file_{file}.rs"));
+            std::fs::write(path, format!("{text}{word}")).expect("there is space");
+        }
+    }
+}
+
+fn compare(
+    report: &mut Report,
+    runtime: &Runtime,
+    workspace: &Path,
+    pairs: impl IntoIterator<Item = Pair>,
+    rounds: usize,
+) {
+    let builder = Host::builder(workspace);
+    let host = runtime.block_on(builder.start()).expect("the host starts");
+    for pair in pairs {
+        let (mut tool, mut program) = (Vec::new(), Vec::new());
+        for _ in 0..rounds {
+            let time = call(&host, "bench", pair.tool, &pair.arguments);
+            tool.push(runtime.block_on(time));
+            let begun = Instant::now();
+            run(workspace, pair.program);
+            program.push(begun.elapsed());
+        }
+        let measure = format!("`{}`: {}", pair.tool, pair.name);
+        let peer = format!("`{}`", pair.program.join(" "));
+        report.pair(&measure, median(&mut tool), &peer, median(&mut program));
+    }
+    runtime.block_on(host.shutdown());
+}
+
 fn main() {
     let mut report = Report::new();
     let rounds = report.rounds(200);
@@ -115,20 +181,12 @@ fn main() {
     sparse
         .write_all_at(b"\nlast\n", 5 << 30)
         .expect("the file system has sparse files");
-    let builder = Host::builder(workspace.path());
-    let host = runtime.block_on(builder.start()).expect("the host starts");
-    for pair in pairs() {
-        let (mut tool, mut program) = (Vec::new(), Vec::new());
-        for _ in 0..rounds {
-            let time = call(&host, "bench", pair.tool, &pair.arguments);
-            tool.push(runtime.block_on(time));
-            let begun = Instant::now();
-            run(workspace.path(), pair.program);
-            program.push(begun.elapsed());
-        }
-        let measure = format!("`{}`: {}", pair.tool, pair.name);
-        let peer = format!("`{}`", pair.program.join(" "));
-        report.pair(&measure, median(&mut tool), &peer, median(&mut program));
+    compare(&mut report, &runtime, workspace.path(), pairs(), rounds);
+    if Command::new("rg").arg("--version").output().is_err() {
+        println!("ripgrep (`rg`) is not there: nothing is searched");
+        return;
     }
-    runtime.block_on(host.shutdown());
+    let tree = tempfile::tempdir().expect("there is a place for a workspace");
+    plant(tree.path());
+    compare(&mut report, &runtime, tree.path(), searches(), rounds / 10);
 }

@@ -96,7 +96,13 @@ async fn embedded_plugins_can_be_turned_off() {
     };
     assert_eq!(
         names(&setup.host),
-        ["read_file", "write_file", "edit_files"]
+        [
+            "read_file",
+            "write_file",
+            "edit_files",
+            "search_files",
+            "find_files"
+        ]
     );
     setup.host.apply(PluginSet::default()).await;
     assert!(names(&setup.host).contains(&"execute".to_owned()));

@@ -35,7 +35,14 @@ async fn tools_are_offered_directly_in_scripts_or_both() {
     let both = offering(ToolMode::Both, &["process_*", "read_file"]).await;
     assert_eq!(
         names(&both, &all),
-        ["execute", "write_file", "edit_files", "run_script"]
+        [
+            "execute",
+            "write_file",
+            "edit_files",
+            "search_files",
+            "find_files",
+            "run_script"
+        ]
     );
     // What is not offered can be called.
     let listed = both.call("process_list", json!({})).await;

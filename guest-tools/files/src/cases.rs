@@ -8,8 +8,10 @@ use toolhost_sdk::testing::{self, FakeFiles};
 use toolhost_sdk::{Tool, ToolError};
 
 use crate::edit_files::{self, EditFiles};
+use crate::find_files::{self, FindFiles};
 use crate::read_file::{self, ReadFile};
 use crate::refusal::Refusal;
+use crate::search_files::{self, SearchFiles};
 use crate::write_file::{self, WriteFile};
 
 fn reply(result: Result<impl Serialize, Refusal>) -> Result<Value, String> {
@@ -43,6 +45,18 @@ fn outcome(case: &Value) -> Map<String, Value> {
         EditFiles::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| reply(edit_files::run(&files, &arguments))),
+        SearchFiles::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| {
+                reply(search_files::run(
+                    &files,
+                    &arguments,
+                    read_file::Reader::Model,
+                ))
+            }),
+        FindFiles::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(find_files::run(&files, &arguments, 2_000_000))),
         other => panic!("{other}"),
     };
     let mut outcome = Map::new();

@@ -1,4 +1,4 @@
-//! The tools `read_file`, `write_file` and `edit_files`, as a plugin.
+//! The tools `read_file`, `write_file`, `edit_files`, `search_files` and `find_files`, as a plugin.
 //!
 //! The tools decide: which lines a page has, what is shown of a file that is no text, where an edit matches, and what the
 //! model is told. They resolve no path: that, and all else that safety rests on, is the host's. Each tool has a `run` that takes
@@ -7,14 +7,19 @@
 #[cfg(test)]
 mod cases;
 mod edit_files;
+mod find_files;
 mod read_file;
 mod refusal;
+mod search;
+mod search_files;
 mod write_file;
 
 use toolhost_sdk::export_tools;
 
 use edit_files::EditFiles;
+use find_files::FindFiles;
 use read_file::ReadFile;
+use search_files::SearchFiles;
 use write_file::WriteFile;
 
-export_tools!(ReadFile, WriteFile, EditFiles);
+export_tools!(ReadFile, WriteFile, EditFiles, SearchFiles, FindFiles);

@@ -1,0 +1,94 @@
+//! What the tools `search_files` and `find_files` have in common: which files, and which results of all.
+
+use toolhost_sdk::files::{Error, Page, Scope};
+
+use crate::refusal::{self, Refusal};
+
+/// The most results that a search goes over.
+const MOST: u64 = 100_000;
+
+/// Which files are meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Among<'a> {
+    pub(crate) path: Option<&'a str>,
+    pub(crate) glob: Option<&'a str>,
+    pub(crate) kinds: Option<&'a str>,
+    pub(crate) hidden: bool,
+    pub(crate) ignored: bool,
+}
+
+impl Among<'_> {
+    pub(crate) fn path(&self) -> &str {
+        self.path.filter(|path| !path.is_empty()).unwrap_or(".")
+    }
+
+    pub(crate) fn scope(&self, max_depth: Option<u32>) -> Result<Scope, Refusal> {
+        let parts = |text: Option<&str>| {
+            let parts = text.unwrap_or_default().split_whitespace();
+            parts.map(str::to_owned).collect::<Vec<_>>()
+        };
+        Ok(Scope {
+            path: refusal::required(self.path())?.into_owned(),
+            globs: parts(self.glob),
+            types: parts(self.kinds),
+            hidden: self.hidden,
+            ignored: self.ignored,
+            max_depth,
+        })
+    }
+
+    /// Returns what may be searched besides, for a search that found nothing.
+    pub(crate) fn besides(&self) -> Option<String> {
+        let left_out: Vec<_> = [
+            (!self.ignored, "files that .gitignore names (ignored)"),
+            (!self.hidden, "files whose names begin with a dot (hidden)"),
+        ]
+        .into_iter()
+        .filter_map(|(is_left_out, what)| is_left_out.then_some(what))
+        .collect();
+        (!left_out.is_empty()).then(|| format!("not searched: {}", left_out.join(", ")))
+    }
+
+    /// Says why a search was not possible.
+    pub(crate) fn refusal(&self, error: Error) -> Refusal {
+        match error {
+            Error::Invalid(text) => Refusal::invalid(text),
+            error => Refusal::of(self.path(), error),
+        }
+    }
+}
+
+/// Returns the page from an offset on.
+pub(crate) fn page(offset: Option<i64>, limit: Option<i64>, most: u64) -> Result<Page, Refusal> {
+    let skip = number("offset", offset)?.unwrap_or_default();
+    let max = number("limit", limit)?.filter(|limit| *limit > 0);
+    if skip >= MOST {
+        let text = format!("a search goes over {MOST} results at most: search for less");
+        return Err(Refusal::invalid(text));
+    }
+    let max = max.unwrap_or(most).min(most);
+    Ok(Page {
+        skip,
+        max: max.min(MOST - skip),
+    })
+}
+
+/// Returns a number that a model gave.
+pub(crate) fn number(name: &str, number: Option<i64>) -> Result<Option<u64>, Refusal> {
+    let checked = number.map(|number| {
+        u64::try_from(number)
+            .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}")))
+    });
+    checked.transpose()
+}
+
+/// Returns what is to be known of files that could not be read.
+pub(crate) fn unreadable(count: u64) -> Option<String> {
+    (count > 0).then(|| format!("{count} files or directories could not be read"))
+}
+
+/// Puts notes together.
+pub(crate) fn note(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
