@@ -160,12 +160,8 @@ impl Tool for FindFiles {
 }
 
 pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Result<Found, Refusal> {
-    let most = match arguments.limit {
-        None => FILES,
-        Some(_) => MAX_FILES,
-    };
-    let page = search::page(arguments.offset, arguments.limit, most)?;
-    let depth = search::number("max_depth", arguments.max_depth)?;
+    let page = search::page(arguments.offset, arguments.limit, FILES, MAX_FILES)?;
+    let depth = refusal::number("max_depth", arguments.max_depth)?;
     let depth = depth.map(|depth| u32::try_from(depth.max(1)).unwrap_or(u32::MAX));
     let ago = |name: &str, time: Option<&str>| {
         let time = time.filter(|time| !time.is_empty());
@@ -179,8 +175,8 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Resu
             Kind::Symlink => Some(files::Kind::Symlink),
             Kind::Any => None,
         },
-        min_size: search::number("min_size", arguments.min_size)?,
-        max_size: search::number("max_size", arguments.max_size)?,
+        min_size: refusal::number("min_size", arguments.min_size)?,
+        max_size: refusal::number("max_size", arguments.max_size)?,
         since_ms: ago("newer_than", arguments.newer_than.as_deref())?,
         until_ms: ago("older_than", arguments.older_than.as_deref())?,
         newest_first: arguments.order == Order::Newest,

@@ -141,11 +141,7 @@ impl Tool for ReadFile {
     }
 
     fn call(call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        let reader = match call.is_nested() {
-            true => Reader::Program,
-            false => Reader::Model,
-        };
-        refusal::reply(run(&Host, &arguments, reader))
+        refusal::reply(run(&Host, &arguments, Reader::of(call)))
     }
 }
 
@@ -158,6 +154,15 @@ pub(crate) enum Reader {
     Program,
 }
 
+impl Reader {
+    pub(crate) fn of(call: &Call) -> Self {
+        match call.is_nested() {
+            true => Self::Program,
+            false => Self::Model,
+        }
+    }
+}
+
 pub(crate) fn run(
     files: &dyn Files,
     arguments: &Arguments,
@@ -165,13 +170,9 @@ pub(crate) fn run(
 ) -> Result<Page, Refusal> {
     let path = &*refusal::required(&arguments.path)?;
     let encoding = refusal::encoding(arguments.encoding.as_deref())?;
-    let number = |name: &str, number: Option<i64>, default: u64| match number {
-        None | Some(0) => Ok(default),
-        Some(number) => u64::try_from(number)
-            .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}"))),
-    };
-    let offset = number("offset", arguments.offset, 1)?;
-    let limit = number("limit", arguments.limit, 0)?;
+    let offset = refusal::number("offset", arguments.offset)?;
+    let offset = offset.filter(|offset| *offset > 0).unwrap_or(1);
+    let limit = refusal::number("limit", arguments.limit)?.unwrap_or_default();
     let scan = match scan::Scan::begin(files, path) {
         Ok(scan) => scan,
         Err(Error::NotAFile) => return listing::list(files, path),

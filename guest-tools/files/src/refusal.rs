@@ -68,6 +68,15 @@ pub(crate) fn required(path: &str) -> Result<Cow<'_, str>, Refusal> {
     paths::understand(path).map_err(Refusal::Report)
 }
 
+/// Returns a number that a model gave.
+pub(crate) fn number(name: &str, number: Option<i64>) -> Result<Option<u64>, Refusal> {
+    let checked = number.map(|number| {
+        u64::try_from(number)
+            .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}")))
+    });
+    checked.transpose()
+}
+
 /// Returns the encoding that a model names, if it names one.
 pub(crate) fn encoding(name: Option<&str>) -> Result<Option<Encoding>, Refusal> {
     let name = name.filter(|name| !name.is_empty());

@@ -7,7 +7,7 @@ use crate::refusal::{self, Refusal};
 /// The most results that a search goes over.
 const MOST: u64 = 100_000;
 
-/// Which files are meant.
+/// Which files are meant. The arguments of both tools have these fields: serde refuses no unknown argument of a struct that is flattened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Among<'a> {
     pub(crate) path: Option<&'a str>,
@@ -58,28 +58,24 @@ impl Among<'_> {
     }
 }
 
-/// Returns the page from an offset on.
-pub(crate) fn page(offset: Option<i64>, limit: Option<i64>, most: u64) -> Result<Page, Refusal> {
-    let skip = number("offset", offset)?.unwrap_or_default();
-    let max = number("limit", limit)?.filter(|limit| *limit > 0);
+/// Returns the page from an offset on: with so many results if the model gives no limit, and with at most so many.
+pub(crate) fn page(
+    offset: Option<i64>,
+    limit: Option<i64>,
+    usual: u64,
+    most: u64,
+) -> Result<Page, Refusal> {
+    let skip = refusal::number("offset", offset)?.unwrap_or_default();
+    let limit = refusal::number("limit", limit)?.filter(|limit| *limit > 0);
     if skip >= MOST {
         let text = format!("a search goes over {MOST} results at most: search for less");
         return Err(Refusal::invalid(text));
     }
-    let max = max.unwrap_or(most).min(most);
+    let max = limit.unwrap_or(usual).min(most);
     Ok(Page {
         skip,
         max: max.min(MOST - skip),
     })
-}
-
-/// Returns a number that a model gave.
-pub(crate) fn number(name: &str, number: Option<i64>) -> Result<Option<u64>, Refusal> {
-    let checked = number.map(|number| {
-        u64::try_from(number)
-            .map_err(|_| Refusal::invalid(format!("{name} must not be negative, and is {number}")))
-    });
-    checked.transpose()
 }
 
 /// Returns what is to be known of files that could not be read.

@@ -13,7 +13,7 @@ use crate::read_file::Reader;
 use crate::refusal::{self, Refusal};
 use crate::search::{self, Among};
 
-/// How many results a page has, if the model asks for no other number, and at most.
+/// How many lines a page has if the model asks for no other number, and how many results at most.
 const LINES: u64 = 200;
 const MAX_RESULTS: u64 = 2_000;
 
@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     output: Output,
     /// How many results are left out first; next_offset of the last page.
     offset: Option<i64>,
-    /// How many lines (or files) to reply with at most; 200 if not given, at most 2000.
+    /// How many results to reply with at most; 200 lines or 2000 files if not given, never more than 2000.
     limit: Option<i64>,
     /// The encoding of the files, such as "shift_jis". Default: UTF-8, or UTF-16 with a byte order mark.
     encoding: Option<String>,
@@ -176,11 +176,7 @@ impl Tool for SearchFiles {
     }
 
     fn call(call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        let reader = match call.is_nested() {
-            true => Reader::Program,
-            false => Reader::Model,
-        };
-        refusal::reply(run(&Host, &arguments, reader))
+        refusal::reply(run(&Host, &arguments, Reader::of(call)))
     }
 }
 
@@ -192,10 +188,11 @@ pub(crate) fn run(
     if arguments.pattern.is_empty() {
         return Err(Refusal::invalid("pattern is required"));
     }
-    let page = match (arguments.limit, arguments.output) {
-        (None, Output::Lines) => search::page(arguments.offset, None, LINES)?,
-        (limit, _) => search::page(arguments.offset, limit, MAX_RESULTS)?,
+    let usual = match arguments.output {
+        Output::Lines => LINES,
+        Output::Files | Output::Counts => MAX_RESULTS,
     };
+    let page = search::page(arguments.offset, arguments.limit, usual, MAX_RESULTS)?;
     let text = text(arguments)?;
     let scope = arguments.among().scope(None)?;
     let found = files.search(&scope, &text, page);
@@ -205,8 +202,8 @@ pub(crate) fn run(
 
 fn text(arguments: &Arguments) -> Result<Text, Refusal> {
     let around = |name: &str, lines: Option<i64>| {
-        let lines = search::number(name, lines)?;
-        let context = search::number("context", arguments.context)?;
+        let lines = refusal::number(name, lines)?;
+        let context = refusal::number("context", arguments.context)?;
         let lines = lines.or(context).unwrap_or_default().min(MAX_CONTEXT);
         Ok(u32::try_from(lines).unwrap_or_default())
     };
