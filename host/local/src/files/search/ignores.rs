@@ -1,5 +1,6 @@
 //! Ignore files: which files a directory and those above it leave out of searches.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,7 +30,23 @@ struct Own {
     is_repository: bool,
 }
 
+/// The names that make a directory one with ignore files of its own.
+const NAMES: [&str; 4] = [".ignore", ".rgignore", ".gitignore", ".git"];
+
 impl Ignores {
+    /// Reads those of a directory with these names. Most directories have none, and those above them say all.
+    pub(super) fn of_listed<'n>(
+        directory: &Dir,
+        path: &Path,
+        mut names: impl Iterator<Item = &'n OsStr>,
+        above: Option<Self>,
+    ) -> Option<Self> {
+        match names.any(|name| NAMES.iter().any(|own| name == *own)) {
+            true => Some(Self::read(directory, path, above)),
+            false => above,
+        }
+    }
+
     /// Reads those of a directory.
     pub(super) fn read(directory: &Dir, path: &Path, above: Option<Self>) -> Self {
         let is_repository = directory.symlink_metadata(".git").is_ok();

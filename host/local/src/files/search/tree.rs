@@ -5,6 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,6 +16,7 @@ use rustix::io::Errno;
 use super::ignores::Ignores;
 use super::queue::Queue;
 use super::selection::Selection;
+use crate::files::metadata::kind;
 use crate::files::resolved_path::ResolvedPath;
 use crate::files::roots::identity;
 use crate::files::{Error, Files, Kind, Work, open};
@@ -122,7 +124,7 @@ impl<'f> Tree<'f> {
                     directory: parent,
                     name,
                     path: path.clone(),
-                    kind: crate::files::metadata::kind(found.file_type()),
+                    kind: kind(found.file_type()),
                 };
                 return visitor().visit(entry, work);
             }
@@ -209,32 +211,16 @@ impl<'f> Tree<'f> {
         let found = directory.dir_metadata()?;
         self.files.roots.check_directory(&path, &found)?;
         let identity = identity(&found);
+        let listed = entries_of(&directory, work)?;
         let ignores = match self.selection.ignores {
-            true => Some(Ignores::read(&directory, &path, above)),
+            true => {
+                let names = listed.iter().map(|(name, _)| &**name);
+                Ignores::of_listed(&directory, &path, names, above)
+            }
             false => None,
         };
         let (mut jobs, mut names) = (Vec::new(), Vec::new());
-        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let listing = openat(&directory, ".", flags, Mode::empty())?;
-        for (index, entry) in rustix::fs::Dir::new(listing)?.enumerate() {
-            if index % 1024 == 0 {
-                work.check()?;
-            }
-            let entry = entry?;
-            let name = os_name(entry.file_name().to_bytes());
-            if name == "." || name == ".." {
-                continue;
-            }
-            let kind = match entry.file_type() {
-                FileType::RegularFile => Kind::File,
-                FileType::Directory => Kind::Directory,
-                FileType::Symlink => Kind::Symlink,
-                FileType::Unknown => match directory.symlink_metadata(&name) {
-                    Ok(found) => crate::files::metadata::kind(found.file_type()),
-                    Err(_) => continue,
-                },
-                _ => Kind::Other,
-            };
+        for (name, kind) in listed {
             let is_dir = kind == Kind::Directory;
             let at = path.join(&name);
             let is_closed = self.files.roots.check_name(&at, identity).is_err();
@@ -285,9 +271,33 @@ impl Visited<'_> {
     }
 }
 
-fn os_name(bytes: &[u8]) -> OsString {
-    use std::os::unix::ffi::OsStrExt;
-    OsStr::from_bytes(bytes).to_os_string()
+/// Returns the names in a directory, with the kinds of what they name.
+fn entries_of(directory: &Dir, work: &Work) -> Result<Vec<(OsString, Kind)>, Error> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let listing = openat(directory, ".", flags, Mode::empty())?;
+    let mut entries = Vec::new();
+    for (index, entry) in rustix::fs::Dir::new(listing)?.enumerate() {
+        if index % 1024 == 0 {
+            work.check()?;
+        }
+        let entry = entry?;
+        let name = OsStr::from_bytes(entry.file_name().to_bytes()).to_os_string();
+        if name == "." || name == ".." {
+            continue;
+        }
+        let kind = match entry.file_type() {
+            FileType::RegularFile => Kind::File,
+            FileType::Directory => Kind::Directory,
+            FileType::Symlink => Kind::Symlink,
+            FileType::Unknown => match directory.symlink_metadata(&name) {
+                Ok(found) => kind(found.file_type()),
+                Err(_) => continue,
+            },
+            _ => Kind::Other,
+        };
+        entries.push((name, kind));
+    }
+    Ok(entries)
 }
 
 /// Opens a directory by its path below another one. No part of the path may be a link.
