@@ -32,7 +32,7 @@ impl Entered {
     ///
     /// If it does not exist.
     pub fn open(&self, path: &Path) -> io::Result<OwnedFd> {
-        let below = path.strip_prefix("/").unwrap_or(path);
+        let below = below::relative(path);
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         Ok(openat(&self.root, below, flags, Mode::empty())?)
     }

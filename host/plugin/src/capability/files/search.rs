@@ -1,7 +1,5 @@
 //! Between the contract's types of searches and the domain's.
 
-use std::time::Duration;
-
 use super::wit;
 use crate::convert::{same_fields, same_variants};
 use toolhost_state::unix_time;
@@ -46,16 +44,12 @@ impl From<wit::Text> for Text {
 
 impl From<wit::Filter> for Filter {
     fn from(filter: wit::Filter) -> Self {
-        let time = |ms: Option<u64>| {
-            let time = std::time::UNIX_EPOCH.checked_add(Duration::from_millis(ms?));
-            Some(time.unwrap_or(std::time::UNIX_EPOCH))
-        };
         Self {
             kind: filter.kind.map(Into::into),
             min_size: filter.min_size,
             max_size: filter.max_size,
-            since: time(filter.since_ms),
-            until: time(filter.until_ms),
+            since: filter.since_ms.map(unix_time::from_ms),
+            until: filter.until_ms.map(unix_time::from_ms),
             newest_first: filter.newest_first,
         }
     }

@@ -34,7 +34,7 @@ const LAYERS: &str = "layers";
 pub(in crate::process) struct Directories {
     /// The temporary directory of its chat.
     pub(in crate::process) temporary: Option<PathBuf>,
-    /// That of the mounts over the layers of its home.
+    /// The directory for the mounts over the layers of its home.
     pub(in crate::process) layers: Option<PathBuf>,
 }
 
