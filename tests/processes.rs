@@ -11,7 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_local::process::{Config, Environment, Extras, Limits, Process, SaveLimits};
-use toolhost_workspace::process::{Cause, Command, Error, Saved, Signal, State, WaitOptions, Wake};
+use toolhost_workspace::process::{
+    Cause, Command, Error, Saved, Signal, State, Stdin, WaitOptions, Wake,
+};
 
 use crate::harness::processes::{TestRegistry, chat, finished};
 use crate::harness::{PATIENCE, is_alive, until, until_dead};

@@ -3,6 +3,7 @@
 mod events;
 mod faults;
 mod files;
+mod input;
 pub(crate) mod kinds;
 mod observing;
 mod processes;
@@ -11,7 +12,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolhost_workspace::Workspace;
-use toolhost_workspace::process::{Command, Error, Info, Signal, State, WaitOptions, Waited, Wake};
+use toolhost_workspace::process::{
+    Command, Error, Info, Signal, State, Stdin, WaitOptions, Waited, Wake,
+};
 
 use crate::harness::processes::chat;
 use crate::harness::{PATIENCE, elsewhere, file, until_dead};

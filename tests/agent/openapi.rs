@@ -32,7 +32,7 @@ async fn requests_and_answers_are_as_they_are_described() {
     assert!(described.len() > 30, "{}", described.len());
 
     let key = json!({
-        "owner": "any.chat@of:ours", "command": { "command": "cat; exit 3", "stdin": "aGkK", "key": "k 0" },
+        "owner": "any.chat@of:ours", "command": { "command": "cat; exit 3", "stdin": { "bytes": "aGkK" }, "key": "k 0" },
     });
     let write = json!({ "path": "file", "data": "dGV4dA==", "when": "Absent" });
     let (_, started) = operate(&agent, "start", &key).await;

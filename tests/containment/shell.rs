@@ -1,6 +1,6 @@
 //! The surroundings of a shell: descriptors, signals and variables that its supervisor gives it, and none beside them.
 
-use toolhost_workspace::process::{Command, Error, MAX_COMMAND, State};
+use toolhost_workspace::process::{Command, Error, MAX_COMMAND, State, Stdin};
 
 use super::bench::{Bench, chat, finished, output};
 use super::survivors::{contains, pids, unique};
@@ -165,7 +165,7 @@ async fn a_large_standard_input_arrives() {
     let stdin: Vec<u8> = (0..1 << 20).map(|index: u32| (index % 251) as u8).collect();
     let command = Command {
         command: "cat > copy; echo done".into(),
-        stdin: Some(stdin.clone()),
+        stdin: Stdin::Bytes(stdin.clone()),
         ..Command::default()
     };
     let process = bench.registry.start(&chat(), command).await.unwrap();

@@ -87,7 +87,11 @@ impl Terminal {
         let child = on_terminal.spawn().unwrap();
         let shown = Arc::new(Shown {
             state: Mutex::new(State {
-                parser: vt100::Parser::new(lines, columns, 0),
+                parser: vt100::Parser::new(
+                    lines.try_into().unwrap(),
+                    columns.try_into().unwrap(),
+                    0,
+                ),
                 bytes: Vec::new(),
             }),
             changed: Condvar::new(),
@@ -152,7 +156,7 @@ impl Terminal {
     pub(crate) fn drawn(&self) -> Vec<(String, bool)> {
         let state = self.shown.state.lock().unwrap();
         let screen = state.parser.screen();
-        let rows = screen.rows(0, screen.size().1).zip(0..);
+        let rows = screen.rows(0, screen.size().1.get()).zip(0..);
         let rows = rows.map(|(text, row)| {
             let first = screen.cell(row, 0);
             (text, first.is_some_and(vt100::Cell::inverse))

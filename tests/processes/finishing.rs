@@ -16,7 +16,7 @@ async fn output_and_exit_code() {
 async fn standard_input_is_empty_or_what_was_given() {
     let setup = TestRegistry::new();
     assert_eq!(setup.output_of("cat; echo end").await.1, "end\n");
-    let stdin = Some(b"given\n".to_vec());
+    let stdin = Stdin::Bytes(b"given\n".to_vec());
     let command = Command {
         command: "cat; echo end".into(),
         stdin,

@@ -1,6 +1,7 @@
 //! Kept processes: they run on when their host ends, and the next host takes them over.
 
 mod handing_over;
+mod input;
 mod limits;
 mod refused;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use toolhost_workspace::process::{Command, Error};
+use toolhost_workspace::process::{Command, Error, Stdin};
 
 use super::{TestRegistry, chat, finished, sh};
 use crate::harness::until;
@@ -70,7 +70,7 @@ async fn a_key_names_one_command_in_one_chat() {
             ..keyed("k", "true")
         },
         Command {
-            stdin: Some(Vec::new()),
+            stdin: Stdin::Bytes(Vec::new()),
             ..keyed("k", "true")
         },
         Command {

@@ -19,7 +19,7 @@ async fn directory_variables_and_standard_input_reach_the_command() {
     let given = Command {
         workdir: Some("sub".into()),
         env: vec![("GIVEN".into(), "a \"b\"\n".into())],
-        stdin: Some(vec![0, 0xff, b'\n']),
+        stdin: Stdin::Bytes(vec![0, 0xff, b'\n']),
         ..command("basename $(pwd); printf %s \"$GIVEN\"; od -An -tx1")
     };
     let (id, _) = place.start_for("a", given).await.unwrap();

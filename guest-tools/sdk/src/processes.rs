@@ -13,7 +13,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub use crate::bindings::processes::toolhost::plugin::processes::{
-    Cause, Chunk, ExitStatus, Info, Saved, Shell, Signal, Snapshot, State, Survivor, Waited, Wake,
+    Cause, Chunk, ExitStatus, Info, Saved, Screen, Shell, Signal, Snapshot, State, Stdin, Survivor,
+    TerminalSize, Waited, Wake,
 };
 pub use host::Host;
 
@@ -90,10 +91,49 @@ pub trait Process: fmt::Debug {
     ///
     /// The process cannot be reached. One that has ended is no error: its state says so.
     fn signal(&self, signal: Signal, grace: Option<Duration>) -> Result<State, Error>;
+
+    /// Writes at most 1 MiB to the standard input, and returns the state after that. The process was started with [`Stdin::Pipe`] or
+    /// [`Stdin::Terminal`]. In a terminal this types: a line ends with `\r`, and control characters act, such as `\x03` for Ctrl-C.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if there is no open input. [`Error::Failed`] if the program reads nothing for 10 s, or has closed its input: the
+    /// text says how many bytes were written.
+    fn write(&self, data: &[u8]) -> Result<State, Error>;
+
+    /// Ends the standard input, and returns the state after that. In a terminal this types Ctrl-D.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Process::write`].
+    fn close_input(&self) -> Result<State, Error>;
+
+    /// Gives the terminal another size, and returns the state after that.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if there is no terminal, or none of this size.
+    fn resize(&self, size: TerminalSize) -> Result<State, Error>;
+}
+
+impl Default for Stdin {
+    fn default() -> Self {
+        Self::None
+    }
+}
+
+impl Default for TerminalSize {
+    /// 24 rows of 80 columns, for which all programs are made.
+    fn default() -> Self {
+        Self {
+            rows: 24,
+            columns: 80,
+        }
+    }
 }
 
 /// A command to run, and its surroundings.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct StartOptions {
     /// The command, run as `bash -c command` or `sh -c command`: see [`Processes::shell`]. It must not be empty nor contain NUL.
     pub command: String,
@@ -104,8 +144,8 @@ pub struct StartOptions {
     /// Whether the caller means to leave the process running. It decides whether a cancelled or failed call takes the
     /// process with it: the host ends those of the foreground, and the call is not over before they are.
     pub background: bool,
-    /// Bytes for standard input, followed by end of file; `None`: the null device.
-    pub stdin: Option<Vec<u8>>,
+    /// What it reads. Default: nothing.
+    pub stdin: Stdin,
     /// Rights that the command gives up, of those that the operator allows it.
     pub without: Restrictions,
 }

@@ -19,7 +19,7 @@ mod surroundings;
 
 pub use calls::{FakeCall, FakeCalls};
 pub use cases::cases;
-pub use fake::FakeProcesses;
+pub use fake::{FakeProcesses, Input};
 pub use files::FakeFiles;
 #[cfg(feature = "http")]
 pub use http::FakeHttp;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use toolhost_sdk::prelude::*;
 use toolhost_sdk::processes::{
-    Cause, Host, Process, Processes, Signal, Snapshot, StartOptions, State, WaitOptions, Wake,
+    Cause, Host, Process, Processes, Signal, Snapshot, StartOptions, State, Stdin, WaitOptions,
+    Wake,
 };
 
 /// Runs a command to its end.
@@ -24,7 +25,7 @@ pub(crate) fn shell(
     let process = Host.start(StartOptions {
         command,
         env: env.unwrap_or_default().into_iter().collect(),
-        stdin: stdin.map(String::into_bytes),
+        stdin: stdin.map_or(Stdin::None, |text| Stdin::Bytes(text.into_bytes())),
         ..StartOptions::default()
     })?;
     let seconds = timeout.unwrap_or(60.0);

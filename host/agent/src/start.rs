@@ -18,6 +18,7 @@ use super::tool_calls::{Asked, ToolCall};
 use super::{RemembersStarts, body, reply};
 use toolhost_http::trace;
 use toolhost_workspace::Workspace;
+use toolhost_workspace::process::Stdin;
 use toolhost_workspace::process::{Command, Narrower};
 
 /// The request body.
@@ -73,7 +74,7 @@ pub(super) async fn start(
             .collect(),
         background: body.background,
         sandbox: body.sandbox,
-        stdin: None,
+        stdin: Stdin::None,
         key: call.id().map(|id| id.as_str().to_owned()),
         trace,
         timeout: (timeout > 0).then(|| Duration::from_millis(timeout)),

@@ -12,7 +12,7 @@ use toolhost_workspace::files::Error as FileError;
 use toolhost_workspace::operation::{
     Answer, Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf,
     Observe, Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SearchText,
-    SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
+    SendInput, SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
 };
 use toolhost_workspace::process::{Error, Info, Shell, Started, Subscriber};
 use toolhost_workspace::{Context, Status, Workspace};
@@ -199,6 +199,12 @@ impl Workspace for Local {
                     signal,
                     grace,
                 }) => Answer::SendSignal(all.signal(owner.as_ref(), &id, signal, grace)),
+                Operation::SendInput(SendInput {
+                    owner,
+                    id,
+                    input,
+                    key,
+                }) => Answer::SendInput(all.input(owner.as_ref(), &id, input, key).await),
                 Operation::End(End { owner, id }) => {
                     Answer::End(all.end(owner.as_ref(), &id).await)
                 }

@@ -13,6 +13,7 @@ mod contain;
 mod counts;
 mod ending;
 mod environment;
+mod input;
 mod keeping;
 mod kept_pipe;
 mod lifecycle;
@@ -23,6 +24,7 @@ mod registry;
 mod room;
 mod running;
 mod saved;
+mod screen;
 mod search;
 mod shell;
 mod shortage;
@@ -32,10 +34,10 @@ mod wait;
 mod workdir;
 
 use toolhost_workspace::process::{
-    AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, Info, Kind,
-    ListPlace, Listed, MAX_OBSERVED, Observation, Owned, ProcessEvent, ProcessName, Saved, Shell,
-    Signal, Snapshot, State, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions,
-    Waited, Wake,
+    AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, INPUT_PATIENCE, Info,
+    Input, KNOWN_INPUTS, Kind, ListPlace, Listed, MAX_INPUT, MAX_KEY, MAX_OBSERVED, MAX_TITLE,
+    Observation, Owned, ProcessEvent, ProcessName, Saved, Screen, Shell, Signal, Size, Snapshot,
+    State, Stdin, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions, Waited, Wake,
 };
 
 pub use capture::Capture;

@@ -13,7 +13,7 @@ use super::{Context, Owner, Workspace};
 use crate::files;
 use crate::operation::{
     Answer, Cancel, End, EndChat, Find, InfoOf, List, ListAll, Observe, Open, Operation, Read,
-    SendSignal, TakeSnapshot, Wait,
+    SendInput, SendSignal, TakeSnapshot, Wait,
 };
 use crate::process::{AllQuery, Error, Info, Listed, Observation, ProcessName};
 
@@ -147,6 +147,7 @@ impl Workspace for Bounded {
                 | Operation::TakeSnapshot(TakeSnapshot { owner, id })
                 | Operation::Read(Read { owner, id, .. })
                 | Operation::SendSignal(SendSignal { owner, id, .. })
+                | Operation::SendInput(SendInput { owner, id, .. })
                 | Operation::End(End { owner, id }) => self.visible(owner.as_ref(), id).await,
                 Operation::Open(open) => return Answer::Open(self.open(open).await),
                 Operation::Find(Find { id }) => return Answer::Find(self.find(id).await),

@@ -9,12 +9,12 @@ use toolhost_state::id::ChatId;
 use crate::files::{self, CpuAccount, Entry, Found, Matches, Metadata, Skipped, Write};
 use crate::operation::{
     Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
-    Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendSignal, SkipLines, Start,
-    TakeSnapshot, Typed, Wait, WriteFiles,
+    Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendInput, SendSignal, SkipLines,
+    Start, TakeSnapshot, Typed, Wait, WriteFiles,
 };
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, Listed, Observation, ProcessName, Signal, Snapshot,
-    Started, State, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, Info, Input, Listed, Observation, ProcessName, Signal,
+    Snapshot, Started, State, WaitOptions, Waited,
 };
 use crate::{Context, Owner, Status, Workspace};
 
@@ -131,6 +131,23 @@ impl dyn Workspace + '_ {
             id: id.to_owned(),
             signal,
             grace,
+        })
+        .await
+    }
+
+    /// See [`SendInput`].
+    pub async fn input(
+        &self,
+        owner: Owner<'_>,
+        id: &str,
+        input: Input,
+        key: Option<String>,
+    ) -> Result<State, Error> {
+        self.ask(SendInput {
+            owner: owner.cloned(),
+            id: id.to_owned(),
+            input,
+            key,
         })
         .await
     }

@@ -25,8 +25,8 @@ pub use files::{
 pub use identity::{Identity, VERSION};
 pub use notice::{Named, Notice, Numbered};
 pub use processes::{
-    Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, Observe, Open, Read, SendSignal,
-    Start, TakeSnapshot, Wait,
+    Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, Observe, Open, Read, SendInput,
+    SendSignal, Start, TakeSnapshot, Wait,
 };
 pub use sent::{Answered, Asked, Ended, MAX_ENDED};
 
@@ -304,6 +304,7 @@ all! {
     TakeSnapshot,
     Read,
     SendSignal,
+    SendInput,
     End,
     Cancel,
     EndChat,

@@ -61,6 +61,56 @@ pub mod toolhost {
                 " Writing anywhere but into the temporary directories of the chat."]
                 const WRITE = 1 << 0; #[doc = " The network."] const NETWORK = 1 << 1; }
             }
+            /// The size of a terminal, in characters.
+            #[repr(C)]
+            #[derive(Clone, Copy, PartialEq)]
+            pub struct TerminalSize {
+                /// From 2 to 200.
+                pub rows: u16,
+                /// From 2 to 500.
+                pub columns: u16,
+            }
+            impl ::core::fmt::Debug for TerminalSize {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("TerminalSize")
+                        .field("rows", &self.rows)
+                        .field("columns", &self.columns)
+                        .finish()
+                }
+            }
+            /// What a command reads from its standard input.
+            #[derive(Clone, PartialEq)]
+            pub enum Stdin {
+                /// Nothing: the null device.
+                None,
+                /// These bytes, and then the end.
+                Bytes(_rt::Vec<u8>),
+                /// What `write` writes, through a pipe, until `close-input`.
+                Pipe,
+                /// What `write` types, in a terminal of this size. Standard output and standard error are the terminal as well, programs can ask
+                /// there, and `TERM` is `xterm-256color`.
+                Terminal(TerminalSize),
+            }
+            impl ::core::fmt::Debug for Stdin {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Stdin::None => f.debug_tuple("Stdin::None").finish(),
+                        Stdin::Bytes(e) => {
+                            f.debug_tuple("Stdin::Bytes").field(e).finish()
+                        }
+                        Stdin::Pipe => f.debug_tuple("Stdin::Pipe").finish(),
+                        Stdin::Terminal(e) => {
+                            f.debug_tuple("Stdin::Terminal").field(e).finish()
+                        }
+                    }
+                }
+            }
             /// A command and the way to run it.
             #[derive(Clone, PartialEq)]
             pub struct StartOptions {
@@ -74,8 +124,8 @@ pub mod toolhost {
                 /// a cancelled or failed call ends the process as well: the host ends processes of the foreground, with SIGTERM and
                 /// after 5 s with SIGKILL, and the call is not over before they are.
                 pub background: bool,
-                /// Bytes for standard input, followed by end of file; `none`: the null device.
-                pub stdin: Option<_rt::Vec<u8>>,
+                /// What it reads.
+                pub stdin: Stdin,
                 /// The rights that the command gives up. A formatter needs no network, and a linter changes no file.
                 pub without: Restrictions,
             }
@@ -486,6 +536,37 @@ pub mod toolhost {
                     }
                 }
             }
+            /// What a terminal shows.
+            #[derive(Clone, PartialEq)]
+            pub struct Screen {
+                /// Its size.
+                pub size: TerminalSize,
+                /// Its rows, with line feeds between them. Spaces at the ends of rows and empty rows at the end are left out.
+                pub text: _rt::String,
+                /// The row and the column of the cursor, both from 1; `none` if it is hidden.
+                pub cursor: Option<(u16, u16)>,
+                /// The title that a program gave the terminal, cut at 200 characters; empty if it has none.
+                pub title: _rt::String,
+                /// Whether this is the screen of a program that uses all of it, such as an editor, and not that of lines.
+                pub alternate: bool,
+                /// Whether the program has asked for the other sequences of the arrow keys, such as `ESC O A` for `ESC [ A` (DECCKM).
+                pub application_keys: bool,
+            }
+            impl ::core::fmt::Debug for Screen {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Screen")
+                        .field("size", &self.size)
+                        .field("text", &self.text)
+                        .field("cursor", &self.cursor)
+                        .field("title", &self.title)
+                        .field("alternate", &self.alternate)
+                        .field("application-keys", &self.application_keys)
+                        .finish()
+                }
+            }
             /// State and bounded output of a process, taken at one moment.
             #[derive(Clone, PartialEq)]
             pub struct Snapshot {
@@ -504,6 +585,10 @@ pub mod toolhost {
                 /// The accesses that the sandbox of commands has likely denied: at most 3 sentences, each with the rule; empty while the shell runs.
                 /// The host reads them from the output, so they can be wrong.
                 pub denials: _rt::Vec<_rt::String>,
+                /// Whether its standard input is open for `write`.
+                pub takes_input: bool,
+                /// What its terminal shows, or showed last; `none` if it was started without one.
+                pub screen: Option<Screen>,
             }
             impl ::core::fmt::Debug for Snapshot {
                 fn fmt(
@@ -518,6 +603,8 @@ pub mod toolhost {
                         .field("survivors", &self.survivors)
                         .field("saved", &self.saved)
                         .field("denials", &self.denials)
+                        .field("takes-input", &self.takes_input)
+                        .field("screen", &self.screen)
                         .finish()
                 }
             }
@@ -1455,11 +1542,11 @@ pub mod toolhost {
                         struct RetArea(
                             [::core::mem::MaybeUninit<
                                 u8,
-                            >; 40 + 14 * ::core::mem::size_of::<*const u8>()],
+                            >; 48 + 22 * ::core::mem::size_of::<*const u8>()],
                         );
                         let mut ret_area = RetArea(
-                            [::core::mem::MaybeUninit::uninit(); 40
-                                + 14 * ::core::mem::size_of::<*const u8>()],
+                            [::core::mem::MaybeUninit::uninit(); 48
+                                + 22 * ::core::mem::size_of::<*const u8>()],
                         );
                         let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
                         #[cfg(target_arch = "wasm32")]
@@ -1474,7 +1561,7 @@ pub mod toolhost {
                         }
                         wit_import1((self).handle() as i32, ptr0);
                         let l2 = i32::from(*ptr0.add(0).cast::<u8>());
-                        let result71 = match l2 {
+                        let result86 = match l2 {
                             0 => {
                                 let e = {
                                     let l3 = i32::from(*ptr0.add(8).cast::<u8>());
@@ -1740,6 +1827,16 @@ pub mod toolhost {
                                         len47 * (2 * ::core::mem::size_of::<*const u8>()),
                                         ::core::mem::size_of::<*const u8>(),
                                     );
+                                    let l48 = i32::from(
+                                        *ptr0
+                                            .add(40 + 14 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>(),
+                                    );
+                                    let l49 = i32::from(
+                                        *ptr0
+                                            .add(40 + 15 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>(),
+                                    );
                                     Snapshot {
                                         state: v21,
                                         total: l22 as u64,
@@ -1756,107 +1853,105 @@ pub mod toolhost {
                                         survivors: result35,
                                         saved: v41,
                                         denials: result47,
+                                        takes_input: _rt::bool_lift(l48 as u8),
+                                        screen: match l49 {
+                                            0 => None,
+                                            1 => {
+                                                let e = {
+                                                    let l50 = i32::from(
+                                                        *ptr0
+                                                            .add(40 + 16 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u16>(),
+                                                    );
+                                                    let l51 = i32::from(
+                                                        *ptr0
+                                                            .add(42 + 16 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u16>(),
+                                                    );
+                                                    let l52 = *ptr0
+                                                        .add(40 + 17 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l53 = *ptr0
+                                                        .add(40 + 18 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len54 = l53;
+                                                    let bytes54 = _rt::Vec::from_raw_parts(
+                                                        l52.cast(),
+                                                        len54,
+                                                        len54,
+                                                    );
+                                                    let l55 = i32::from(
+                                                        *ptr0
+                                                            .add(40 + 19 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    let l58 = *ptr0
+                                                        .add(48 + 19 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<*mut u8>();
+                                                    let l59 = *ptr0
+                                                        .add(48 + 20 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<usize>();
+                                                    let len60 = l59;
+                                                    let bytes60 = _rt::Vec::from_raw_parts(
+                                                        l58.cast(),
+                                                        len60,
+                                                        len60,
+                                                    );
+                                                    let l61 = i32::from(
+                                                        *ptr0
+                                                            .add(48 + 21 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    let l62 = i32::from(
+                                                        *ptr0
+                                                            .add(49 + 21 * ::core::mem::size_of::<*const u8>())
+                                                            .cast::<u8>(),
+                                                    );
+                                                    Screen {
+                                                        size: TerminalSize {
+                                                            rows: l50 as u16,
+                                                            columns: l51 as u16,
+                                                        },
+                                                        text: _rt::string_lift(bytes54),
+                                                        cursor: match l55 {
+                                                            0 => None,
+                                                            1 => {
+                                                                let e = {
+                                                                    let l56 = i32::from(
+                                                                        *ptr0
+                                                                            .add(42 + 19 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<u16>(),
+                                                                    );
+                                                                    let l57 = i32::from(
+                                                                        *ptr0
+                                                                            .add(44 + 19 * ::core::mem::size_of::<*const u8>())
+                                                                            .cast::<u16>(),
+                                                                    );
+                                                                    (l56 as u16, l57 as u16)
+                                                                };
+                                                                Some(e)
+                                                            }
+                                                            _ => _rt::invalid_enum_discriminant(),
+                                                        },
+                                                        title: _rt::string_lift(bytes60),
+                                                        alternate: _rt::bool_lift(l61 as u8),
+                                                        application_keys: _rt::bool_lift(l62 as u8),
+                                                    }
+                                                };
+                                                Some(e)
+                                            }
+                                            _ => _rt::invalid_enum_discriminant(),
+                                        },
                                     }
                                 };
                                 Ok(e)
                             }
                             1 => {
                                 let e = {
-                                    let l48 = i32::from(*ptr0.add(8).cast::<u8>());
-                                    let v70 = match l48 {
+                                    let l63 = i32::from(*ptr0.add(8).cast::<u8>());
+                                    let v85 = match l63 {
                                         0 => {
-                                            let e70 = {
-                                                let l49 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l50 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len51 = l50;
-                                                let bytes51 = _rt::Vec::from_raw_parts(
-                                                    l49.cast(),
-                                                    len51,
-                                                    len51,
-                                                );
-                                                _rt::string_lift(bytes51)
-                                            };
-                                            Error::Denied(e70)
-                                        }
-                                        1 => Error::NotFound,
-                                        2 => {
-                                            let e70 = {
-                                                let l52 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l53 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len54 = l53;
-                                                let bytes54 = _rt::Vec::from_raw_parts(
-                                                    l52.cast(),
-                                                    len54,
-                                                    len54,
-                                                );
-                                                _rt::string_lift(bytes54)
-                                            };
-                                            Error::Invalid(e70)
-                                        }
-                                        3 => {
-                                            let e70 = {
-                                                let l55 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l56 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len57 = l56;
-                                                let bytes57 = _rt::Vec::from_raw_parts(
-                                                    l55.cast(),
-                                                    len57,
-                                                    len57,
-                                                );
-                                                _rt::string_lift(bytes57)
-                                            };
-                                            Error::Workdir(e70)
-                                        }
-                                        4 => {
-                                            let e70 = {
-                                                let l58 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l59 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len60 = l59;
-                                                let bytes60 = _rt::Vec::from_raw_parts(
-                                                    l58.cast(),
-                                                    len60,
-                                                    len60,
-                                                );
-                                                _rt::string_lift(bytes60)
-                                            };
-                                            Error::Limit(e70)
-                                        }
-                                        5 => {
-                                            let e70 = {
-                                                let l61 = *ptr0
-                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<*mut u8>();
-                                                let l62 = *ptr0
-                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
-                                                    .cast::<usize>();
-                                                let len63 = l62;
-                                                let bytes63 = _rt::Vec::from_raw_parts(
-                                                    l61.cast(),
-                                                    len63,
-                                                    len63,
-                                                );
-                                                _rt::string_lift(bytes63)
-                                            };
-                                            Error::Unavailable(e70)
-                                        }
-                                        6 => {
-                                            let e70 = {
+                                            let e85 = {
                                                 let l64 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1871,11 +1966,11 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes66)
                                             };
-                                            Error::UnknownOutcome(e70)
+                                            Error::Denied(e85)
                                         }
-                                        n => {
-                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
-                                            let e70 = {
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e85 = {
                                                 let l67 = *ptr0
                                                     .add(8 + 1 * ::core::mem::size_of::<*const u8>())
                                                     .cast::<*mut u8>();
@@ -1890,16 +1985,107 @@ pub mod toolhost {
                                                 );
                                                 _rt::string_lift(bytes69)
                                             };
-                                            Error::Failed(e70)
+                                            Error::Invalid(e85)
+                                        }
+                                        3 => {
+                                            let e85 = {
+                                                let l70 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l71 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len72 = l71;
+                                                let bytes72 = _rt::Vec::from_raw_parts(
+                                                    l70.cast(),
+                                                    len72,
+                                                    len72,
+                                                );
+                                                _rt::string_lift(bytes72)
+                                            };
+                                            Error::Workdir(e85)
+                                        }
+                                        4 => {
+                                            let e85 = {
+                                                let l73 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l74 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len75 = l74;
+                                                let bytes75 = _rt::Vec::from_raw_parts(
+                                                    l73.cast(),
+                                                    len75,
+                                                    len75,
+                                                );
+                                                _rt::string_lift(bytes75)
+                                            };
+                                            Error::Limit(e85)
+                                        }
+                                        5 => {
+                                            let e85 = {
+                                                let l76 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l77 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len78 = l77;
+                                                let bytes78 = _rt::Vec::from_raw_parts(
+                                                    l76.cast(),
+                                                    len78,
+                                                    len78,
+                                                );
+                                                _rt::string_lift(bytes78)
+                                            };
+                                            Error::Unavailable(e85)
+                                        }
+                                        6 => {
+                                            let e85 = {
+                                                let l79 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l80 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len81 = l80;
+                                                let bytes81 = _rt::Vec::from_raw_parts(
+                                                    l79.cast(),
+                                                    len81,
+                                                    len81,
+                                                );
+                                                _rt::string_lift(bytes81)
+                                            };
+                                            Error::UnknownOutcome(e85)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e85 = {
+                                                let l82 = *ptr0
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l83 = *ptr0
+                                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len84 = l83;
+                                                let bytes84 = _rt::Vec::from_raw_parts(
+                                                    l82.cast(),
+                                                    len84,
+                                                    len84,
+                                                );
+                                                _rt::string_lift(bytes84)
+                                            };
+                                            Error::Failed(e85)
                                         }
                                     };
-                                    v70
+                                    v85
                                 };
                                 Err(e)
                             }
                             _ => _rt::invalid_enum_discriminant(),
                         };
-                        result71
+                        result86
                     }
                 }
             }
@@ -2459,6 +2645,997 @@ pub mod toolhost {
                     }
                 }
             }
+            impl Process {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Writes to the standard input, of at most 1 MiB, and returns the state of the process afterwards. It was started with `pipe` or
+                /// `terminal`. In a terminal this types: a line ends with a carriage return, and control characters act, such as that of Ctrl-C. A
+                /// program that does not read fails it after 10 s; the text says how many bytes were written.
+                #[allow(async_fn_in_trait)]
+                pub fn write(&self, data: &[u8]) -> Result<State, Error> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 8 + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 8
+                                + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let vec0 = data;
+                        let ptr0 = vec0.as_ptr().cast::<u8>();
+                        let len0 = vec0.len();
+                        let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]process.write"]
+                            fn wit_import2(_: i32, _: *mut u8, _: usize, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import2(
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        ) {
+                            unreachable!()
+                        }
+                        wit_import2((self).handle() as i32, ptr0.cast_mut(), len0, ptr1);
+                        let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                        let result46 = match l3 {
+                            0 => {
+                                let e = {
+                                    let l4 = i32::from(
+                                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v22 = match l4 {
+                                        0 => State::Running,
+                                        1 => {
+                                            let e22 = {
+                                                let l5 = i32::from(
+                                                    *ptr1
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l7 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l11 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l5 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l6 = *ptr1
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l6
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l7 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l8 = *ptr1
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l9 = *ptr1
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len10 = l9;
+                                                                let bytes10 = _rt::Vec::from_raw_parts(
+                                                                    l8.cast(),
+                                                                    len10,
+                                                                    len10,
+                                                                );
+                                                                _rt::string_lift(bytes10)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l11 as u8),
+                                                }
+                                            };
+                                            State::Lingering(e22)
+                                        }
+                                        2 => {
+                                            let e22 = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l14 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l18 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l12 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l13 = *ptr1
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l13
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l14 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l15 = *ptr1
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l16 = *ptr1
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len17 = l16;
+                                                                let bytes17 = _rt::Vec::from_raw_parts(
+                                                                    l15.cast(),
+                                                                    len17,
+                                                                    len17,
+                                                                );
+                                                                _rt::string_lift(bytes17)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l18 as u8),
+                                                }
+                                            };
+                                            State::Exited(e22)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 3, "invalid enum discriminant");
+                                            let e22 = {
+                                                let l19 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l20 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len21 = l20;
+                                                let bytes21 = _rt::Vec::from_raw_parts(
+                                                    l19.cast(),
+                                                    len21,
+                                                    len21,
+                                                );
+                                                _rt::string_lift(bytes21)
+                                            };
+                                            State::Lost(e22)
+                                        }
+                                    };
+                                    v22
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l23 = i32::from(
+                                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v45 = match l23 {
+                                        0 => {
+                                            let e45 = {
+                                                let l24 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l25 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len26 = l25;
+                                                let bytes26 = _rt::Vec::from_raw_parts(
+                                                    l24.cast(),
+                                                    len26,
+                                                    len26,
+                                                );
+                                                _rt::string_lift(bytes26)
+                                            };
+                                            Error::Denied(e45)
+                                        }
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e45 = {
+                                                let l27 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l28 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len29 = l28;
+                                                let bytes29 = _rt::Vec::from_raw_parts(
+                                                    l27.cast(),
+                                                    len29,
+                                                    len29,
+                                                );
+                                                _rt::string_lift(bytes29)
+                                            };
+                                            Error::Invalid(e45)
+                                        }
+                                        3 => {
+                                            let e45 = {
+                                                let l30 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l31 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len32 = l31;
+                                                let bytes32 = _rt::Vec::from_raw_parts(
+                                                    l30.cast(),
+                                                    len32,
+                                                    len32,
+                                                );
+                                                _rt::string_lift(bytes32)
+                                            };
+                                            Error::Workdir(e45)
+                                        }
+                                        4 => {
+                                            let e45 = {
+                                                let l33 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l34 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len35 = l34;
+                                                let bytes35 = _rt::Vec::from_raw_parts(
+                                                    l33.cast(),
+                                                    len35,
+                                                    len35,
+                                                );
+                                                _rt::string_lift(bytes35)
+                                            };
+                                            Error::Limit(e45)
+                                        }
+                                        5 => {
+                                            let e45 = {
+                                                let l36 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l37 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len38 = l37;
+                                                let bytes38 = _rt::Vec::from_raw_parts(
+                                                    l36.cast(),
+                                                    len38,
+                                                    len38,
+                                                );
+                                                _rt::string_lift(bytes38)
+                                            };
+                                            Error::Unavailable(e45)
+                                        }
+                                        6 => {
+                                            let e45 = {
+                                                let l39 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l40 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len41 = l40;
+                                                let bytes41 = _rt::Vec::from_raw_parts(
+                                                    l39.cast(),
+                                                    len41,
+                                                    len41,
+                                                );
+                                                _rt::string_lift(bytes41)
+                                            };
+                                            Error::UnknownOutcome(e45)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e45 = {
+                                                let l42 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l43 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len44 = l43;
+                                                let bytes44 = _rt::Vec::from_raw_parts(
+                                                    l42.cast(),
+                                                    len44,
+                                                    len44,
+                                                );
+                                                _rt::string_lift(bytes44)
+                                            };
+                                            Error::Failed(e45)
+                                        }
+                                    };
+                                    v45
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result46
+                    }
+                }
+            }
+            impl Process {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Ends the standard input, and returns the state of the process. In a terminal this types Ctrl-D, which programs take for the end
+                /// at the beginning of a line.
+                #[allow(async_fn_in_trait)]
+                pub fn close_input(&self) -> Result<State, Error> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 8 + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 8
+                                + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]process.close-input"]
+                            fn wit_import1(_: i32, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import1(_: i32, _: *mut u8) {
+                            unreachable!()
+                        }
+                        wit_import1((self).handle() as i32, ptr0);
+                        let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                        let result45 = match l2 {
+                            0 => {
+                                let e = {
+                                    let l3 = i32::from(
+                                        *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v21 = match l3 {
+                                        0 => State::Running,
+                                        1 => {
+                                            let e21 = {
+                                                let l4 = i32::from(
+                                                    *ptr0
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l6 = i32::from(
+                                                    *ptr0
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l10 = i32::from(
+                                                    *ptr0
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l4 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l5 = *ptr0
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l5
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l6 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l7 = *ptr0
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l8 = *ptr0
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len9 = l8;
+                                                                let bytes9 = _rt::Vec::from_raw_parts(
+                                                                    l7.cast(),
+                                                                    len9,
+                                                                    len9,
+                                                                );
+                                                                _rt::string_lift(bytes9)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l10 as u8),
+                                                }
+                                            };
+                                            State::Lingering(e21)
+                                        }
+                                        2 => {
+                                            let e21 = {
+                                                let l11 = i32::from(
+                                                    *ptr0
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l13 = i32::from(
+                                                    *ptr0
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l17 = i32::from(
+                                                    *ptr0
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l11 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l12 = *ptr0
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l12
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l13 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l14 = *ptr0
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l15 = *ptr0
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len16 = l15;
+                                                                let bytes16 = _rt::Vec::from_raw_parts(
+                                                                    l14.cast(),
+                                                                    len16,
+                                                                    len16,
+                                                                );
+                                                                _rt::string_lift(bytes16)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l17 as u8),
+                                                }
+                                            };
+                                            State::Exited(e21)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 3, "invalid enum discriminant");
+                                            let e21 = {
+                                                let l18 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l19 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len20 = l19;
+                                                let bytes20 = _rt::Vec::from_raw_parts(
+                                                    l18.cast(),
+                                                    len20,
+                                                    len20,
+                                                );
+                                                _rt::string_lift(bytes20)
+                                            };
+                                            State::Lost(e21)
+                                        }
+                                    };
+                                    v21
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l22 = i32::from(
+                                        *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v44 = match l22 {
+                                        0 => {
+                                            let e44 = {
+                                                let l23 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l24 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len25 = l24;
+                                                let bytes25 = _rt::Vec::from_raw_parts(
+                                                    l23.cast(),
+                                                    len25,
+                                                    len25,
+                                                );
+                                                _rt::string_lift(bytes25)
+                                            };
+                                            Error::Denied(e44)
+                                        }
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e44 = {
+                                                let l26 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l27 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len28 = l27;
+                                                let bytes28 = _rt::Vec::from_raw_parts(
+                                                    l26.cast(),
+                                                    len28,
+                                                    len28,
+                                                );
+                                                _rt::string_lift(bytes28)
+                                            };
+                                            Error::Invalid(e44)
+                                        }
+                                        3 => {
+                                            let e44 = {
+                                                let l29 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l30 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len31 = l30;
+                                                let bytes31 = _rt::Vec::from_raw_parts(
+                                                    l29.cast(),
+                                                    len31,
+                                                    len31,
+                                                );
+                                                _rt::string_lift(bytes31)
+                                            };
+                                            Error::Workdir(e44)
+                                        }
+                                        4 => {
+                                            let e44 = {
+                                                let l32 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l33 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len34 = l33;
+                                                let bytes34 = _rt::Vec::from_raw_parts(
+                                                    l32.cast(),
+                                                    len34,
+                                                    len34,
+                                                );
+                                                _rt::string_lift(bytes34)
+                                            };
+                                            Error::Limit(e44)
+                                        }
+                                        5 => {
+                                            let e44 = {
+                                                let l35 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l36 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len37 = l36;
+                                                let bytes37 = _rt::Vec::from_raw_parts(
+                                                    l35.cast(),
+                                                    len37,
+                                                    len37,
+                                                );
+                                                _rt::string_lift(bytes37)
+                                            };
+                                            Error::Unavailable(e44)
+                                        }
+                                        6 => {
+                                            let e44 = {
+                                                let l38 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l39 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len40 = l39;
+                                                let bytes40 = _rt::Vec::from_raw_parts(
+                                                    l38.cast(),
+                                                    len40,
+                                                    len40,
+                                                );
+                                                _rt::string_lift(bytes40)
+                                            };
+                                            Error::UnknownOutcome(e44)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e44 = {
+                                                let l41 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l42 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len43 = l42;
+                                                let bytes43 = _rt::Vec::from_raw_parts(
+                                                    l41.cast(),
+                                                    len43,
+                                                    len43,
+                                                );
+                                                _rt::string_lift(bytes43)
+                                            };
+                                            Error::Failed(e44)
+                                        }
+                                    };
+                                    v44
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result45
+                    }
+                }
+            }
+            impl Process {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Gives the terminal another size, of which its programs are told, and returns the state of the process.
+                #[allow(async_fn_in_trait)]
+                pub fn resize(&self, size: TerminalSize) -> Result<State, Error> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 8 + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 8
+                                + 6 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let TerminalSize { rows: rows0, columns: columns0 } = size;
+                        let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]process.resize"]
+                            fn wit_import2(_: i32, _: i32, _: i32, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import2(
+                            _: i32,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                        ) {
+                            unreachable!()
+                        }
+                        wit_import2(
+                            (self).handle() as i32,
+                            _rt::as_i32(rows0),
+                            _rt::as_i32(columns0),
+                            ptr1,
+                        );
+                        let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                        let result46 = match l3 {
+                            0 => {
+                                let e = {
+                                    let l4 = i32::from(
+                                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v22 = match l4 {
+                                        0 => State::Running,
+                                        1 => {
+                                            let e22 = {
+                                                let l5 = i32::from(
+                                                    *ptr1
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l7 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l11 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l5 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l6 = *ptr1
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l6
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l7 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l8 = *ptr1
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l9 = *ptr1
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len10 = l9;
+                                                                let bytes10 = _rt::Vec::from_raw_parts(
+                                                                    l8.cast(),
+                                                                    len10,
+                                                                    len10,
+                                                                );
+                                                                _rt::string_lift(bytes10)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l11 as u8),
+                                                }
+                                            };
+                                            State::Lingering(e22)
+                                        }
+                                        2 => {
+                                            let e22 = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l14 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                let l18 = i32::from(
+                                                    *ptr1
+                                                        .add(8 + 5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                ExitStatus {
+                                                    code: match l12 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l13 = *ptr1
+                                                                    .add(4 + 2 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<i32>();
+                                                                l13
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    signal: match l14 {
+                                                        0 => None,
+                                                        1 => {
+                                                            let e = {
+                                                                let l15 = *ptr1
+                                                                    .add(8 + 3 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<*mut u8>();
+                                                                let l16 = *ptr1
+                                                                    .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                    .cast::<usize>();
+                                                                let len17 = l16;
+                                                                let bytes17 = _rt::Vec::from_raw_parts(
+                                                                    l15.cast(),
+                                                                    len17,
+                                                                    len17,
+                                                                );
+                                                                _rt::string_lift(bytes17)
+                                                            };
+                                                            Some(e)
+                                                        }
+                                                        _ => _rt::invalid_enum_discriminant(),
+                                                    },
+                                                    cause: Cause::_lift(l18 as u8),
+                                                }
+                                            };
+                                            State::Exited(e22)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 3, "invalid enum discriminant");
+                                            let e22 = {
+                                                let l19 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l20 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len21 = l20;
+                                                let bytes21 = _rt::Vec::from_raw_parts(
+                                                    l19.cast(),
+                                                    len21,
+                                                    len21,
+                                                );
+                                                _rt::string_lift(bytes21)
+                                            };
+                                            State::Lost(e22)
+                                        }
+                                    };
+                                    v22
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l23 = i32::from(
+                                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v45 = match l23 {
+                                        0 => {
+                                            let e45 = {
+                                                let l24 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l25 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len26 = l25;
+                                                let bytes26 = _rt::Vec::from_raw_parts(
+                                                    l24.cast(),
+                                                    len26,
+                                                    len26,
+                                                );
+                                                _rt::string_lift(bytes26)
+                                            };
+                                            Error::Denied(e45)
+                                        }
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e45 = {
+                                                let l27 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l28 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len29 = l28;
+                                                let bytes29 = _rt::Vec::from_raw_parts(
+                                                    l27.cast(),
+                                                    len29,
+                                                    len29,
+                                                );
+                                                _rt::string_lift(bytes29)
+                                            };
+                                            Error::Invalid(e45)
+                                        }
+                                        3 => {
+                                            let e45 = {
+                                                let l30 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l31 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len32 = l31;
+                                                let bytes32 = _rt::Vec::from_raw_parts(
+                                                    l30.cast(),
+                                                    len32,
+                                                    len32,
+                                                );
+                                                _rt::string_lift(bytes32)
+                                            };
+                                            Error::Workdir(e45)
+                                        }
+                                        4 => {
+                                            let e45 = {
+                                                let l33 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l34 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len35 = l34;
+                                                let bytes35 = _rt::Vec::from_raw_parts(
+                                                    l33.cast(),
+                                                    len35,
+                                                    len35,
+                                                );
+                                                _rt::string_lift(bytes35)
+                                            };
+                                            Error::Limit(e45)
+                                        }
+                                        5 => {
+                                            let e45 = {
+                                                let l36 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l37 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len38 = l37;
+                                                let bytes38 = _rt::Vec::from_raw_parts(
+                                                    l36.cast(),
+                                                    len38,
+                                                    len38,
+                                                );
+                                                _rt::string_lift(bytes38)
+                                            };
+                                            Error::Unavailable(e45)
+                                        }
+                                        6 => {
+                                            let e45 = {
+                                                let l39 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l40 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len41 = l40;
+                                                let bytes41 = _rt::Vec::from_raw_parts(
+                                                    l39.cast(),
+                                                    len41,
+                                                    len41,
+                                                );
+                                                _rt::string_lift(bytes41)
+                                            };
+                                            Error::UnknownOutcome(e45)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e45 = {
+                                                let l42 = *ptr1
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l43 = *ptr1
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len44 = l43;
+                                                let bytes44 = _rt::Vec::from_raw_parts(
+                                                    l42.cast(),
+                                                    len44,
+                                                    len44,
+                                                );
+                                                _rt::string_lift(bytes44)
+                                            };
+                                            Error::Failed(e45)
+                                        }
+                                    };
+                                    v45
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result46
+                    }
+                }
+            }
             #[allow(unused_unsafe, clippy::all)]
             /// Returns the shell that runs the commands of the workspace.
             #[allow(async_fn_in_trait)]
@@ -2709,22 +3886,31 @@ pub mod toolhost {
                                 .cast::<*mut u8>() = ptr6.cast_mut();
                         }
                     }
-                    let (result9_0, result9_1, result9_2) = match stdin0 {
-                        Some(e) => {
+                    let (result10_0, result10_1, result10_2) = match stdin0 {
+                        Stdin::None => (0i32, ::core::ptr::null_mut(), 0usize),
+                        Stdin::Bytes(e) => {
                             let vec8 = e;
                             let ptr8 = vec8.as_ptr().cast::<u8>();
                             let len8 = vec8.len();
                             (1i32, ptr8.cast_mut(), len8)
                         }
-                        None => (0i32, ::core::ptr::null_mut(), 0usize),
+                        Stdin::Pipe => (2i32, ::core::ptr::null_mut(), 0usize),
+                        Stdin::Terminal(e) => {
+                            let TerminalSize { rows: rows9, columns: columns9 } = e;
+                            (
+                                3i32,
+                                _rt::as_i32(rows9) as *mut u8,
+                                _rt::as_i32(columns9) as usize,
+                            )
+                        }
                     };
-                    let flags10 = without0;
-                    let ptr11 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let flags11 = without0;
+                    let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
                     #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
                     unsafe extern "C" {
                         #[link_name = "start"]
-                        fn wit_import12(
+                        fn wit_import13(
                             _: *mut u8,
                             _: usize,
                             _: i32,
@@ -2741,7 +3927,7 @@ pub mod toolhost {
                         );
                     }
                     #[cfg(not(target_arch = "wasm32"))]
-                    unsafe extern "C" fn wit_import12(
+                    unsafe extern "C" fn wit_import13(
                         _: *mut u8,
                         _: usize,
                         _: i32,
@@ -2758,7 +3944,7 @@ pub mod toolhost {
                     ) {
                         unreachable!()
                     }
-                    wit_import12(
+                    wit_import13(
                         ptr1.cast_mut(),
                         len1,
                         result3_0,
@@ -2770,165 +3956,165 @@ pub mod toolhost {
                             true => 1,
                             false => 0,
                         },
-                        result9_0,
-                        result9_1,
-                        result9_2,
-                        (flags10.bits() >> 0) as i32,
-                        ptr11,
+                        result10_0,
+                        result10_1,
+                        result10_2,
+                        (flags11.bits() >> 0) as i32,
+                        ptr12,
                     );
-                    let l13 = i32::from(*ptr11.add(0).cast::<u8>());
-                    let result38 = match l13 {
+                    let l14 = i32::from(*ptr12.add(0).cast::<u8>());
+                    let result39 = match l14 {
                         0 => {
                             let e = {
-                                let l14 = *ptr11
+                                let l15 = *ptr12
                                     .add(::core::mem::size_of::<*const u8>())
                                     .cast::<i32>();
-                                Process::from_handle(l14 as u32)
+                                Process::from_handle(l15 as u32)
                             };
                             Ok(e)
                         }
                         1 => {
                             let e = {
-                                let l15 = i32::from(
-                                    *ptr11.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                let l16 = i32::from(
+                                    *ptr12.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
                                 );
-                                let v37 = match l15 {
+                                let v38 = match l16 {
                                     0 => {
-                                        let e37 = {
-                                            let l16 = *ptr11
+                                        let e38 = {
+                                            let l17 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l17 = *ptr11
+                                            let l18 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len18 = l17;
-                                            let bytes18 = _rt::Vec::from_raw_parts(
-                                                l16.cast(),
-                                                len18,
-                                                len18,
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
                                             );
-                                            _rt::string_lift(bytes18)
+                                            _rt::string_lift(bytes19)
                                         };
-                                        Error::Denied(e37)
+                                        Error::Denied(e38)
                                     }
                                     1 => Error::NotFound,
                                     2 => {
-                                        let e37 = {
-                                            let l19 = *ptr11
+                                        let e38 = {
+                                            let l20 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l20 = *ptr11
+                                            let l21 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len21 = l20;
-                                            let bytes21 = _rt::Vec::from_raw_parts(
-                                                l19.cast(),
-                                                len21,
-                                                len21,
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
                                             );
-                                            _rt::string_lift(bytes21)
+                                            _rt::string_lift(bytes22)
                                         };
-                                        Error::Invalid(e37)
+                                        Error::Invalid(e38)
                                     }
                                     3 => {
-                                        let e37 = {
-                                            let l22 = *ptr11
+                                        let e38 = {
+                                            let l23 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l23 = *ptr11
+                                            let l24 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len24 = l23;
-                                            let bytes24 = _rt::Vec::from_raw_parts(
-                                                l22.cast(),
-                                                len24,
-                                                len24,
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
                                             );
-                                            _rt::string_lift(bytes24)
+                                            _rt::string_lift(bytes25)
                                         };
-                                        Error::Workdir(e37)
+                                        Error::Workdir(e38)
                                     }
                                     4 => {
-                                        let e37 = {
-                                            let l25 = *ptr11
+                                        let e38 = {
+                                            let l26 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l26 = *ptr11
+                                            let l27 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len27 = l26;
-                                            let bytes27 = _rt::Vec::from_raw_parts(
-                                                l25.cast(),
-                                                len27,
-                                                len27,
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
                                             );
-                                            _rt::string_lift(bytes27)
+                                            _rt::string_lift(bytes28)
                                         };
-                                        Error::Limit(e37)
+                                        Error::Limit(e38)
                                     }
                                     5 => {
-                                        let e37 = {
-                                            let l28 = *ptr11
+                                        let e38 = {
+                                            let l29 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l29 = *ptr11
+                                            let l30 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len30 = l29;
-                                            let bytes30 = _rt::Vec::from_raw_parts(
-                                                l28.cast(),
-                                                len30,
-                                                len30,
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
                                             );
-                                            _rt::string_lift(bytes30)
+                                            _rt::string_lift(bytes31)
                                         };
-                                        Error::Unavailable(e37)
+                                        Error::Unavailable(e38)
                                     }
                                     6 => {
-                                        let e37 = {
-                                            let l31 = *ptr11
+                                        let e38 = {
+                                            let l32 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l32 = *ptr11
+                                            let l33 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len33 = l32;
-                                            let bytes33 = _rt::Vec::from_raw_parts(
-                                                l31.cast(),
-                                                len33,
-                                                len33,
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
                                             );
-                                            _rt::string_lift(bytes33)
+                                            _rt::string_lift(bytes34)
                                         };
-                                        Error::UnknownOutcome(e37)
+                                        Error::UnknownOutcome(e38)
                                     }
                                     n => {
                                         debug_assert_eq!(n, 7, "invalid enum discriminant");
-                                        let e37 = {
-                                            let l34 = *ptr11
+                                        let e38 = {
+                                            let l35 = *ptr12
                                                 .add(2 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<*mut u8>();
-                                            let l35 = *ptr11
+                                            let l36 = *ptr12
                                                 .add(3 * ::core::mem::size_of::<*const u8>())
                                                 .cast::<usize>();
-                                            let len36 = l35;
-                                            let bytes36 = _rt::Vec::from_raw_parts(
-                                                l34.cast(),
-                                                len36,
-                                                len36,
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
                                             );
-                                            _rt::string_lift(bytes36)
+                                            _rt::string_lift(bytes37)
                                         };
-                                        Error::Failed(e37)
+                                        Error::Failed(e38)
                                     }
                                 };
-                                v37
+                                v38
                             };
                             Err(e)
                         }
                         _ => _rt::invalid_enum_discriminant(),
                     };
-                    result38
+                    result39
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
@@ -3572,8 +4758,8 @@ pub mod toolhost {
 #[rustfmt::skip]
 mod _rt {
     #![allow(dead_code, unused_imports, clippy::all)]
-    pub use alloc_crate::string::String;
     pub use alloc_crate::vec::Vec;
+    pub use alloc_crate::string::String;
     use core::fmt;
     use core::marker;
     use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -3774,42 +4960,49 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1598] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xc2\x0b\x01A\x02\x01\
-A\x02\x01BJ\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
-etwork\x04\0\x0crestrictions\x03\0\x02\x01ks\x01o\x02ss\x01p\x05\x01p}\x01k\x07\x01\
-r\x06\x07commands\x07workdir\x04\x03env\x06\x0abackground\x7f\x05stdin\x08\x07wi\
-thout\x03\x04\0\x0dstart-options\x03\0\x09\x01m\x07\x09interrupt\x09terminate\x04\
-kill\x06hangup\x04quit\x05user1\x05user2\x04\0\x06signal\x03\0\x0b\x01m\x06\x06i\
-tself\x09signalled\x0coutput-limit\x0dout-of-memory\x08shutdown\x09cancelled\x04\
-\0\x05cause\x03\0\x0d\x01kz\x01r\x03\x04code\x0f\x06signal\x04\x05cause\x0e\x04\0\
-\x0bexit-status\x03\0\x10\x01q\x04\x07running\0\0\x09lingering\x01\x11\0\x06exit\
-ed\x01\x11\0\x04lost\x01s\0\x04\0\x05state\x03\0\x12\x01q\x08\x06denied\x01s\0\x09\
-not-found\0\0\x07invalid\x01s\0\x07workdir\x01s\0\x05limit\x01s\0\x0bunavailable\
-\x01s\0\x0funknown-outcome\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x14\x01m\
-\x06\x05ended\x07matched\x06output\x09timed-out\x07clamped\x09cancelled\x04\0\x04\
-wake\x03\0\x16\x01r\x04\x0atimeout-msw\x05sincew\x05until\x04\x06output\x7f\x04\0\
-\x0cwait-options\x03\0\x18\x01kw\x01r\x04\x04wake\x17\x05state\x13\x05totalw\x09\
-match-end\x1a\x04\0\x06waited\x03\0\x1b\x01r\x04\x06offsetw\x04data\x07\x05total\
-w\x03end\x7f\x04\0\x05chunk\x03\0\x1d\x01r\x02\x03pidy\x07commands\x04\0\x08surv\
-ivor\x03\0\x1f\x01q\x04\x04none\0\0\x08complete\0\0\x07partial\x01w\0\x06failed\x01\
-s\0\x04\0\x05saved\x03\0!\x01p\x20\x01ps\x01r\x07\x05state\x13\x05totalw\x04head\
-\x07\x04tail\x07\x09survivors#\x05saved\"\x07denials$\x04\0\x08snapshot\x03\0%\x01\
-r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05state\x13\x0astarted-m\
-sw\x09exited-ms\x1a\x0elast-output-ms\x1a\x05totalw\x04\0\x04info\x03\0'\x04\0\x07\
-process\x03\x01\x01h)\x01@\x01\x04self*\0s\x04\0\x12[method]process.id\x01+\x01j\
-\x01\x1c\x01\x15\x01@\x02\x04self*\x07options\x19\0,\x04\0\x14[method]process.wa\
-it\x01-\x01j\x01(\x01\x15\x01@\x01\x04self*\0.\x04\0\x14[method]process.info\x01\
-/\x01j\x01&\x01\x15\x01@\x01\x04self*\00\x04\0\x18[method]process.snapshot\x011\x01\
-j\x01\x1e\x01\x15\x01@\x03\x04self*\x05sincew\x03maxy\02\x04\0\x14[method]proces\
-s.read\x013\x01j\x01\x13\x01\x15\x01@\x03\x04self*\x06signal\x0c\x08grace-ms\x1a\
-\04\x04\0\x16[method]process.signal\x015\x01j\x01\x01\x01\x15\x01@\0\06\x04\0\x0d\
-current-shell\x017\x01i)\x01j\x018\x01\x15\x01@\x01\x07options\x0a\09\x04\0\x05s\
-tart\x01:\x01@\x01\x02ids\09\x04\0\x04open\x01;\x01p(\x01o\x02<y\x01j\x01=\x01\x15\
-\x01@\x02\x0crunning-only\x7f\x03maxy\0>\x04\0\x0elist-processes\x01?\x03\0\x1ft\
-oolhost:plugin/processes@0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\
-\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x07\
-0.254.2\x10wit-bindgen-rust\x060.60.0";
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1921] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x85\x0e\x01A\x02\x01\
+A\x02\x01BX\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
+etwork\x04\0\x0crestrictions\x03\0\x02\x01r\x02\x04rows{\x07columns{\x04\0\x0dte\
+rminal-size\x03\0\x04\x01p}\x01q\x04\x04none\0\0\x05bytes\x01\x06\0\x04pipe\0\0\x08\
+terminal\x01\x05\0\x04\0\x05stdin\x03\0\x07\x01ks\x01o\x02ss\x01p\x0a\x01r\x06\x07\
+commands\x07workdir\x09\x03env\x0b\x0abackground\x7f\x05stdin\x08\x07without\x03\
+\x04\0\x0dstart-options\x03\0\x0c\x01m\x07\x09interrupt\x09terminate\x04kill\x06\
+hangup\x04quit\x05user1\x05user2\x04\0\x06signal\x03\0\x0e\x01m\x06\x06itself\x09\
+signalled\x0coutput-limit\x0dout-of-memory\x08shutdown\x09cancelled\x04\0\x05cau\
+se\x03\0\x10\x01kz\x01r\x03\x04code\x12\x06signal\x09\x05cause\x11\x04\0\x0bexit\
+-status\x03\0\x13\x01q\x04\x07running\0\0\x09lingering\x01\x14\0\x06exited\x01\x14\
+\0\x04lost\x01s\0\x04\0\x05state\x03\0\x15\x01q\x08\x06denied\x01s\0\x09not-foun\
+d\0\0\x07invalid\x01s\0\x07workdir\x01s\0\x05limit\x01s\0\x0bunavailable\x01s\0\x0f\
+unknown-outcome\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x17\x01m\x06\x05end\
+ed\x07matched\x06output\x09timed-out\x07clamped\x09cancelled\x04\0\x04wake\x03\0\
+\x19\x01r\x04\x0atimeout-msw\x05sincew\x05until\x09\x06output\x7f\x04\0\x0cwait-\
+options\x03\0\x1b\x01kw\x01r\x04\x04wake\x1a\x05state\x16\x05totalw\x09match-end\
+\x1d\x04\0\x06waited\x03\0\x1e\x01r\x04\x06offsetw\x04data\x06\x05totalw\x03end\x7f\
+\x04\0\x05chunk\x03\0\x20\x01r\x02\x03pidy\x07commands\x04\0\x08survivor\x03\0\"\
+\x01q\x04\x04none\0\0\x08complete\0\0\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05\
+saved\x03\0$\x01o\x02{{\x01k&\x01r\x06\x04size\x05\x04texts\x06cursor'\x05titles\
+\x09alternate\x7f\x10application-keys\x7f\x04\0\x06screen\x03\0(\x01p#\x01ps\x01\
+k)\x01r\x09\x05state\x16\x05totalw\x04head\x06\x04tail\x06\x09survivors*\x05save\
+d%\x07denials+\x0btakes-input\x7f\x06screen,\x04\0\x08snapshot\x03\0-\x01r\x09\x02\
+ids\x07commands\x07workdirs\x0abackground\x7f\x05state\x16\x0astarted-msw\x09exi\
+ted-ms\x1d\x0elast-output-ms\x1d\x05totalw\x04\0\x04info\x03\0/\x04\0\x07process\
+\x03\x01\x01h1\x01@\x01\x04self2\0s\x04\0\x12[method]process.id\x013\x01j\x01\x1f\
+\x01\x18\x01@\x02\x04self2\x07options\x1c\04\x04\0\x14[method]process.wait\x015\x01\
+j\x010\x01\x18\x01@\x01\x04self2\06\x04\0\x14[method]process.info\x017\x01j\x01.\
+\x01\x18\x01@\x01\x04self2\08\x04\0\x18[method]process.snapshot\x019\x01j\x01!\x01\
+\x18\x01@\x03\x04self2\x05sincew\x03maxy\0:\x04\0\x14[method]process.read\x01;\x01\
+j\x01\x16\x01\x18\x01@\x03\x04self2\x06signal\x0f\x08grace-ms\x1d\0<\x04\0\x16[m\
+ethod]process.signal\x01=\x01@\x02\x04self2\x04data\x06\0<\x04\0\x15[method]proc\
+ess.write\x01>\x01@\x01\x04self2\0<\x04\0\x1b[method]process.close-input\x01?\x01\
+@\x02\x04self2\x04size\x05\0<\x04\0\x16[method]process.resize\x01@\x01j\x01\x01\x01\
+\x18\x01@\0\0\xc1\0\x04\0\x0dcurrent-shell\x01B\x01i1\x01j\x01\xc3\0\x01\x18\x01\
+@\x01\x07options\x0d\0\xc4\0\x04\0\x05start\x01E\x01@\x01\x02ids\0\xc4\0\x04\0\x04\
+open\x01F\x01p0\x01o\x02\xc7\0y\x01j\x01\xc8\0\x01\x18\x01@\x02\x0crunning-only\x7f\
+\x03maxy\0\xc9\0\x04\0\x0elist-processes\x01J\x03\0\x1ftoolhost:plugin/processes\
+@0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0\
+G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bindge\
+n-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Chunk, Error, Info, Process, Processes, Restrictions, Shell, Signal, Snapshot, StartOptions,
-    State, WaitOptions, Waited,
+    State, TerminalSize, WaitOptions, Waited,
 };
 use crate::bindings::processes::toolhost::plugin::processes as wit;
 
@@ -82,6 +82,18 @@ impl Process for wit::Process {
 
     fn signal(&self, signal: Signal, grace: Option<Duration>) -> Result<State, Error> {
         Ok(self.signal(signal, grace.map(milliseconds))?)
+    }
+
+    fn write(&self, data: &[u8]) -> Result<State, Error> {
+        Ok(self.write(data)?)
+    }
+
+    fn close_input(&self) -> Result<State, Error> {
+        Ok(self.close_input()?)
+    }
+
+    fn resize(&self, size: TerminalSize) -> Result<State, Error> {
+        Ok(self.resize(size)?)
     }
 }
 

@@ -8,11 +8,22 @@ use std::time::Duration;
 use super::FakeProcess;
 use crate::processes::{
     Chunk, Error, Info, Process, Processes, Shell, Signal, Snapshot, StartOptions, State,
-    WaitOptions, Waited,
+    TerminalSize, WaitOptions, Waited,
 };
 
 /// A signal that was sent: to which process, which one, and with which grace.
 type Sent = (String, Signal, Option<Duration>);
+
+/// What was done to the standard input of a process.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Input {
+    /// These bytes were written.
+    Bytes(Vec<u8>),
+    /// It was ended.
+    Close,
+    /// The terminal got this size.
+    Resize(TerminalSize),
+}
 
 /// Stands in for the host's processes, follows a script, and remembers the requests.
 ///
@@ -40,6 +51,7 @@ struct Chat {
     started: Vec<StartOptions>,
     waits: Vec<(String, WaitOptions)>,
     signals: Vec<Sent>,
+    inputs: Vec<(String, Input)>,
 }
 
 #[derive(Debug)]
@@ -114,6 +126,12 @@ impl FakeProcesses {
     #[must_use]
     pub fn signals(&self) -> Vec<Sent> {
         self.chat.borrow().signals.clone()
+    }
+
+    /// Returns what was done to the standard input of which process, also what failed.
+    #[must_use]
+    pub fn inputs(&self) -> Vec<(String, Input)> {
+        self.chat.borrow().inputs.clone()
     }
 
     fn handle(&self, id: String) -> Box<dyn Process> {
@@ -220,6 +238,14 @@ impl Handle {
             .ok_or(Error::NotFound)?;
         run(&mut known.process)
     }
+
+    fn input(&self, input: Input) -> Result<State, Error> {
+        self.chat.borrow_mut().inputs.push((self.id.clone(), input));
+        self.with(|process| match &process.input_error {
+            Some(error) => Err(error.clone()),
+            None => Ok(process.state()),
+        })
+    }
 }
 
 impl Process for Handle {
@@ -260,5 +286,17 @@ impl Process for Handle {
                 .clone()
                 .map_or_else(|| Ok(process.state()), Err)
         })
+    }
+
+    fn write(&self, data: &[u8]) -> Result<State, Error> {
+        self.input(Input::Bytes(data.to_vec()))
+    }
+
+    fn close_input(&self) -> Result<State, Error> {
+        self.input(Input::Close)
+    }
+
+    fn resize(&self, size: TerminalSize) -> Result<State, Error> {
+        self.input(Input::Resize(size))
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::processes::{
-    Cause, Chunk, Error, ExitStatus, Saved, Snapshot, State, Survivor, WaitOptions, Waited, Wake,
+    Cause, Chunk, Error, ExitStatus, Saved, Screen, Snapshot, State, Survivor, WaitOptions, Waited,
+    Wake,
 };
 
 /// How much output each window of a snapshot holds, as in the contract.
@@ -37,6 +38,9 @@ pub struct FakeProcess {
     snapshot_error: Option<Error>,
     read_error: Option<Error>,
     pub(super) signal_error: Option<Error>,
+    pub(super) input_error: Option<Error>,
+    takes_input: bool,
+    screen: Option<Screen>,
 }
 
 /// One thing in a script.
@@ -62,6 +66,9 @@ impl FakeProcess {
             snapshot_error: None,
             read_error: None,
             signal_error: None,
+            input_error: None,
+            takes_input: false,
+            screen: None,
         }
     }
 
@@ -147,6 +154,28 @@ impl FakeProcess {
         self
     }
 
+    /// Lets every input fail.
+    #[must_use]
+    pub fn fails_to_take_input(mut self, error: Error) -> Self {
+        self.input_error = Some(error);
+        self
+    }
+
+    /// Has an open standard input.
+    #[must_use]
+    pub fn takes_input(mut self) -> Self {
+        self.takes_input = true;
+        self
+    }
+
+    /// Has a terminal, which shows this, and whose input is open.
+    #[must_use]
+    pub fn shows(mut self, screen: Screen) -> Self {
+        self.takes_input = true;
+        self.screen = Some(screen);
+        self
+    }
+
     /// Says how far the full copy of the output goes.
     #[must_use]
     pub fn saved(mut self, saved: Saved) -> Self {
@@ -229,6 +258,8 @@ impl FakeProcess {
             survivors: self.survivors.clone(),
             saved: self.saved.clone(),
             denials: self.denials.clone(),
+            takes_input: self.takes_input && self.state == State::Running,
+            screen: self.screen.clone(),
         })
     }
 

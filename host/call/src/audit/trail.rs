@@ -38,6 +38,13 @@ pub enum Use {
         /// The name of the signal.
         signal: String,
     },
+    /// It wrote to the standard input of a process, ended it, or changed the size of the terminal. What it wrote is not recorded.
+    ProcessInput {
+        /// The id of the process.
+        process: String,
+        /// How many bytes it wrote at most.
+        bytes: u64,
+    },
     /// It wrote a file.
     FileWrite {
         /// The real path; if it is not known whether the file was written, the requested path.
@@ -174,7 +181,7 @@ impl Trail {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
-            Use::ProcessSignal { .. } | Use::ProcessRefused { .. } => {}
+            Use::ProcessSignal { .. } | Use::ProcessInput { .. } | Use::ProcessRefused { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Used { capability, .. } => self.metrics.used(plugin, capability),
@@ -183,6 +190,7 @@ impl Trail {
         let cheap = matches!(
             used,
             Use::ProcessSignal { .. }
+                | Use::ProcessInput { .. }
                 | Use::ProcessRefused { .. }
                 | Use::Used { .. }
                 | Use::Denied { .. }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolhost_workspace::files::{self, Metadata, Write};
-use toolhost_workspace::operation::{Answer, Operation, SendSignal, Start, WriteFiles};
-use toolhost_workspace::process::{Error, Started, State};
+use toolhost_workspace::operation::{Answer, Operation, SendInput, SendSignal, Start, WriteFiles};
+use toolhost_workspace::process::{Error, Input, Started, State};
 use toolhost_workspace::{Context, Workspace};
 
 use super::{Trail, Use};
 
-/// A workspace that records in a trail each process that is started or for which there is no room, each signal, and each file that is written. If the
+/// A workspace that records in a trail each process that is started or for which there is no room, each signal, each input, and each file that is written. If the
 /// caller of an operation is gone before its end, the operation is recorded as uncertain.
 #[derive(Debug)]
 pub struct Audited {
@@ -65,6 +65,31 @@ impl Audited {
         state
     }
 
+    async fn input(&self, operation: SendInput) -> Result<State, Error> {
+        let SendInput {
+            owner,
+            id,
+            input,
+            key,
+        } = operation;
+        let used = Use::ProcessInput {
+            process: id.clone(),
+            // What is typed can be a password.
+            bytes: match &input {
+                Input::Bytes(bytes) => bytes.len() as u64,
+                Input::Close | Input::Resize(_) => 0,
+            },
+        };
+        let pending = Pending::new(&self.trail, vec![used]);
+        let state = self.inner.input(owner.as_ref(), &id, input, key).await;
+        match &state {
+            // A part of it may have been written.
+            Ok(_) | Err(Error::UnknownOutcome(_) | Error::Failed(_)) => drop(pending),
+            Err(_) => pending.settle([]),
+        }
+        state
+    }
+
     async fn write(
         &self,
         context: &Context,
@@ -99,6 +124,7 @@ impl Workspace for Audited {
             match operation {
                 Operation::Start(start) => Answer::Start(self.start(start).await),
                 Operation::SendSignal(signal) => Answer::SendSignal(self.signal(signal).await),
+                Operation::SendInput(input) => Answer::SendInput(self.input(input).await),
                 Operation::WriteFiles(write) => {
                     Answer::WriteFiles(self.write(context, write).await)
                 }

@@ -40,7 +40,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
+use tokio::io::Interest;
+use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
+use tokio::time::timeout;
+use toolhost_workspace::process::Stdin;
 
 use super::{Containment, Kind, Survivor};
 use group::Group;
@@ -49,9 +53,9 @@ use toolhost_state::own_limits;
 use values::Streams;
 
 pub(super) use cgroup::limiting_processes;
-pub(super) use group::watch;
+pub(super) use group::{watch, watch_for};
 pub use ignored::is_ignored;
-pub(super) use kept::{Directories, Moved, Place, Preparation, Spool};
+pub(super) use kept::{Directories, Line, Moved, Outlet, Place, Preparation, Spool};
 pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub(super) use reserve::reserve;
@@ -62,7 +66,7 @@ pub use spawner::Spawner;
 pub(super) use take_over::{Ended, Found, Taken};
 pub(super) use terminal::run_in_terminal;
 pub(super) use usage::Look;
-pub(super) use values::{Event, Exit, Output, Spawn};
+pub(super) use values::{Event, Exit, InputEnd, Output, Spawn};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.
 const MOST_SURVIVORS: usize = 64;
@@ -72,6 +76,8 @@ pub(super) struct Spawned {
     pub(super) contained: Contained,
     pub(super) watch: Watch,
     pub(super) output: Output,
+    /// The host's end of its standard input, if that stays open.
+    pub(super) input: Option<InputEnd>,
 }
 
 /// The containment of a command that runs, or ran.
@@ -95,34 +101,118 @@ pub(super) enum Watch {
 pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::Result<Spawned> {
     own_limits::check_and_restore();
     let (reader, writer) = io::pipe()?;
+    let Opened {
+        stdin,
+        input,
+        terminal,
+    } = Opened::new(spawn.stdin)?;
     let streams = Streams {
         output: writer,
-        stdin: match spawn.stdin {
-            None => File::open("/dev/null")?.into(),
-            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
-            Some(bytes) => sys::in_memory(bytes)?,
-        },
+        stdin,
     };
     if let (Some(spawner), Some(kept)) = (spawner, spawn.kept) {
-        return spawn_kept(spawner, spawn, streams, reader, kept).await;
+        return spawn_kept(spawner, spawn, streams, reader, (input, terminal), kept).await;
     }
-    let output = Output::Pipe(pipe::Receiver::from_owned_fd(reader.into())?);
-    let (contained, watch) = match spawner {
-        Some(spawner) => {
-            let (supervised, watch) = spawner.spawn(spawn, streams, None).await?;
-            let contained = Contained::Supervised(supervised);
-            (contained, Watch::Supervised(watch))
+    let Some(spawner) = spawner else {
+        if terminal.is_some() {
+            return Err(io::Error::other(NO_TERMINAL));
         }
+        let output = Output::Pipe(pipe::Receiver::from_owned_fd(reader.into())?);
+        let (group, watch) = Group::spawn(spawn, streams).await?;
+        return Ok(Spawned {
+            contained: Contained::Group(group),
+            watch: Watch::Group(watch),
+            output,
+            input: input.map(InputEnd::Pipe),
+        });
+    };
+    let (supervised, watch) = spawner.spawn(spawn, streams, None).await?;
+    let (output, input) = match terminal {
         None => {
-            let (group, watch) = Group::spawn(spawn, streams).await?;
-            (Contained::Group(group), Watch::Group(watch))
+            let output = Output::Pipe(pipe::Receiver::from_owned_fd(reader.into())?);
+            (output, input.map(InputEnd::Pipe))
+        }
+        Some(handed) => {
+            let terminal = receive_terminal(&handed).await?;
+            let input = InputEnd::Terminal(terminal.try_clone()?);
+            (Output::Terminal(terminal), Some(input))
         }
     };
     Ok(Spawned {
-        contained,
-        watch,
+        contained: Contained::Supervised(supervised),
+        watch: Watch::Supervised(watch),
         output,
+        input,
     })
+}
+
+/// Why a command gets no terminal in a plain process group.
+const NO_TERMINAL: &str =
+    "commands have no terminals here: without the toolhost program, they have no supervisors";
+
+/// How long a supervisor that has started its shell may take to hand over its terminal, which it has sent before.
+const HANDED: Duration = Duration::from_secs(10);
+
+/// The standard input of a command that is about to start.
+struct Opened {
+    /// What the command gets, or its supervisor if it makes a terminal.
+    stdin: OwnedFd,
+    /// The write end, if it is a pipe.
+    input: Option<OwnedFd>,
+    /// The socket on which the terminal comes, if it is one.
+    terminal: Option<UnixStream>,
+}
+
+impl Opened {
+    fn new(stdin: &Stdin) -> io::Result<Self> {
+        let given = |stdin| Self {
+            stdin,
+            input: None,
+            terminal: None,
+        };
+        Ok(match stdin {
+            Stdin::None => given(File::open("/dev/null")?.into()),
+            // A file, not a pipe: no task has to feed it, whether or not the command reads it.
+            Stdin::Bytes(bytes) => given(sys::in_memory(bytes)?),
+            Stdin::Pipe => {
+                let (reader, writer) = io::pipe()?;
+                let writer = OwnedFd::from(writer);
+                rustix::io::ioctl_fionbio(&writer, true)?;
+                Self {
+                    input: Some(writer),
+                    ..given(reader.into())
+                }
+            }
+            Stdin::Terminal(_) => {
+                let (ours, theirs) = UnixStream::pair()?;
+                Self {
+                    terminal: Some(ours),
+                    ..given(theirs.into_std()?.into())
+                }
+            }
+        })
+    }
+}
+
+/// Receives the terminal that a supervisor has made.
+async fn receive_terminal(socket: &UnixStream) -> io::Result<OwnedFd> {
+    let receive = async {
+        loop {
+            socket.readable().await?;
+            let receive = || sys::receive(socket.as_fd(), &mut [0]);
+            match socket.try_io(Interest::READABLE, receive) {
+                Ok((_, fds)) => {
+                    return fds
+                        .into_iter()
+                        .next()
+                        .ok_or(rustix::io::Errno::MFILE.into());
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    timeout(HANDED, receive).await?
 }
 
 /// Starts a command that is kept.
@@ -131,19 +221,30 @@ async fn spawn_kept(
     spawn: &Spawn<'_>,
     streams: Streams,
     reader: io::PipeReader,
+    (input, terminal): (Option<OwnedFd>, Option<UnixStream>),
     kept: &Preparation,
 ) -> io::Result<Spawned> {
     let pipe = OwnedFd::from(reader);
     rustix::io::ioctl_fionbio(&pipe, true)?;
-    let fds = kept.descriptors(pipe.as_fd())?;
+    let fds = kept.descriptors(pipe.as_fd(), input.as_ref())?;
     // Nothing may fail once the command runs.
     let spool = Arc::new(Spool::new(kept.spool.descriptor()?));
+    let writer = OwnedFd::from(streams.output.try_clone()?);
     let (supervised, watch) = spawner.spawn(spawn, streams, Some(fds)).await?;
-    let output = Output::kept(pipe, spool, watch.socket());
+    let (input, line) = match terminal {
+        None => (input.map(InputEnd::Pipe), None),
+        Some(handed) => {
+            let terminal = receive_terminal(&handed).await?;
+            let input = InputEnd::Terminal(terminal.try_clone()?);
+            (Some(input), Some(Line { terminal, writer }))
+        }
+    };
+    let output = Output::kept(Outlet::new(pipe, line), spool, watch.socket());
     Ok(Spawned {
         contained: Contained::Supervised(supervised),
         watch: Watch::Supervised(watch),
         output,
+        input,
     })
 }
 
@@ -157,6 +258,13 @@ impl Contained {
             Self::Group(group) => group.signal(signal),
             Self::Supervised(supervised) => supervised.signal(signal),
             Self::Past => Ok(()),
+        }
+    }
+
+    /// Ends the standard input of a kept command, whose supervisor has the write end as well.
+    pub(super) fn close_input(&self) {
+        if let Self::Supervised(supervised) = self {
+            supervised.close_input();
         }
     }
 

@@ -39,6 +39,26 @@ const NON_INTERACTIVE: &[(&str, &str)] = &[
     ("AWS_PAGER", ""),
 ];
 
+/// Those of them that keep programs from asking in a terminal, too. Without them, an editor and a question appear there. Pagers stay off:
+/// the output of a terminal is read in pages anyway.
+const NO_QUESTIONS: &[&str] = &[
+    "GIT_EDITOR",
+    "GIT_SEQUENCE_EDITOR",
+    "EDITOR",
+    "VISUAL",
+    "GIT_TERMINAL_PROMPT",
+    "DEBIAN_FRONTEND",
+    "SSH_ASKPASS_REQUIRE",
+    "GH_PROMPT_DISABLED",
+    "PIP_NO_INPUT",
+];
+
+/// The program that answers the questions of git.
+const ASKPASS: &str = "GIT_ASKPASS";
+
+/// The kind of terminal that commands have, if they have one.
+const TERMINAL: &str = "xterm-256color";
+
 /// The search path where the host has none, as in an empty container.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -84,8 +104,7 @@ impl Environment {
         base.entry("PATH".into())
             .or_insert_with(|| DEFAULT_PATH.into());
         // If the host has a program that answers git's questions, commands use it. Otherwise the answer is empty, at once.
-        base.entry("GIT_ASKPASS".into())
-            .or_insert_with(|| "true".into());
+        base.entry(ASKPASS.into()).or_insert_with(|| "true".into());
         base.extend(
             NON_INTERACTIVE
                 .iter()
@@ -144,6 +163,24 @@ impl Environment {
             .chain([CHAT_ID, BROWSER_SESSION])
             .collect();
         own.into_iter()
+    }
+}
+
+/// Makes the variables of a command, which sets `own` itself, those of one in a terminal.
+pub(super) fn name_terminal(all: &mut BTreeMap<OsString, OsString>, own: &[(String, String)]) {
+    let is_own = |name: &str| own.iter().any(|(set, _)| set == name);
+    for name in NO_QUESTIONS.iter().filter(|name| !is_own(name)) {
+        all.remove(OsStr::new(name));
+    }
+    if !is_own(ASKPASS)
+        && all
+            .get(OsStr::new(ASKPASS))
+            .is_some_and(|value| value == "true")
+    {
+        all.remove(OsStr::new(ASKPASS));
+    }
+    if !is_own("TERM") {
+        all.insert("TERM".into(), TERMINAL.into());
     }
 }
 

@@ -2,15 +2,18 @@
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
+use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::contain::{Moved, Output};
+use super::contain::{Moved, Output, watch};
 use super::kept_pipe::KeptPipe;
 use super::running::Process;
 
@@ -38,6 +41,7 @@ pub(super) struct PipeReader {
 #[derive(Debug)]
 enum Source {
     Pipe(pipe::Receiver),
+    Terminal(AsyncFd<OwnedFd>),
     Kept(KeptPipe),
 }
 
@@ -67,11 +71,12 @@ impl PipeReader {
     pub(super) fn new(output: Output, permits: Arc<Semaphore>) -> io::Result<Self> {
         let source = match output {
             Output::Pipe(pipe) => Source::Pipe(pipe),
+            Output::Terminal(terminal) => Source::Terminal(watch(terminal)?),
             Output::Kept {
-                pipe,
+                outlet,
                 spool,
                 supervisor,
-            } => Source::Kept(KeptPipe::new(pipe, spool, supervisor)?),
+            } => Source::Kept(KeptPipe::new(outlet, spool, supervisor)?),
         };
         Ok(Self {
             source,
@@ -84,6 +89,11 @@ impl PipeReader {
     pub(super) async fn readable(&self) -> io::Result<()> {
         match &self.source {
             Source::Pipe(pipe) => pipe.readable().await,
+            // Only a read finds out that there is nothing.
+            Source::Terminal(terminal) => {
+                let ready = terminal.readable().await;
+                ready.map(|mut ready| ready.retain_ready())
+            }
             Source::Kept(kept) => kept.readable().await,
         }
     }
@@ -92,7 +102,7 @@ impl PipeReader {
     pub(super) async fn take(&mut self, process: &Process) -> io::Result<Taken> {
         let size = if self.grown.is_some() { READ } else { PIPE };
         let kept = match &mut self.source {
-            Source::Pipe(_) => return self.take_now(size, process),
+            Source::Pipe(_) | Source::Terminal(_) => return self.take_now(size, process),
             Source::Kept(kept) => kept,
         };
         let saved = match process.saved.takes_more() {
@@ -116,14 +126,16 @@ impl PipeReader {
 
     fn take_now(&mut self, size: usize, process: &Process) -> io::Result<Taken> {
         BUFFER.with_borrow_mut(|buffer| {
-            let Source::Pipe(pipe) = &self.source else {
-                return Ok(Taken::Nothing);
-            };
             if buffer.len() < size {
                 buffer.resize(size, 0);
             }
             let room = buffer.get_mut(..size).unwrap_or_default();
-            match pipe.try_read(room) {
+            let read = match &self.source {
+                Source::Pipe(pipe) => pipe.try_read(room),
+                Source::Terminal(terminal) => read_terminal(terminal, room),
+                Source::Kept(_) => return Ok(Taken::Nothing),
+            };
+            match read {
                 Ok(0) => Ok(Taken::End),
                 Ok(count) => {
                     if count == PIPE {
@@ -146,6 +158,7 @@ impl PipeReader {
     fn grow(&mut self) {
         let pipe = match &self.source {
             Source::Pipe(pipe) => pipe.as_fd(),
+            Source::Terminal(_) => return,
             Source::Kept(kept) => kept.pipe().as_fd(),
         };
         if self.grown.is_none()
@@ -155,4 +168,19 @@ impl PipeReader {
             self.grown = Some(permit);
         }
     }
+}
+
+/// Reads what a terminal has; nothing at its end, which is when no program has it any more.
+fn read_terminal(terminal: &AsyncFd<OwnedFd>, room: &mut [u8]) -> io::Result<usize> {
+    // Ready: otherwise, the caller would not read.
+    let ready = terminal.readable().now_or_never();
+    let Some(mut ready) = ready.transpose()? else {
+        return Err(io::ErrorKind::WouldBlock.into());
+    };
+    let read = |terminal: &AsyncFd<OwnedFd>| match nix::unistd::read(terminal.get_ref(), room) {
+        Err(Errno::EIO) => Ok(0),
+        read => Ok(read?),
+    };
+    let read = ready.try_io(read);
+    read.unwrap_or_else(|_| Err(io::ErrorKind::WouldBlock.into()))
 }

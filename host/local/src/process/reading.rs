@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::running::Process;
+use super::screen::Drawn;
 use super::{Chunk, Snapshot, State, WINDOW};
 
 /// How long a snapshot waits for the last output of a command of which no process is left.
@@ -30,7 +31,7 @@ impl Process {
     /// Returns the snapshot of this moment; `None` if the last survivor has just ended, and the rest of its output comes in a moment,
     /// unless that is waited for no longer.
     async fn look_now(&self, is_over: bool) -> Option<Snapshot> {
-        let (state, output_ended, total, head, tail, freed, denials) = {
+        let (state, output_ended, total, head, tail, freed, denials, screen) = {
             let progress = self.progress();
             let capture = &progress.capture;
             let freed = capture.retained() == 0 && capture.total() > 0;
@@ -42,6 +43,7 @@ impl Process {
                 capture.tail(),
                 freed,
                 progress.denials.clone(),
+                progress.screen.as_ref().map(Drawn::shown),
             )
         };
         let (head, tail) = if freed {
@@ -76,6 +78,8 @@ impl Process {
             survivors,
             saved: self.saved.status(),
             denials,
+            takes_input: self.takes_input(),
+            screen,
         })
     }
 

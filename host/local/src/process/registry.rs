@@ -35,7 +35,7 @@ use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
 use super::{
-    AllQuery, Containment, Environment, Error, Info, ListPlace, Listed, NO_SPAWNER, Owned,
+    AllQuery, Containment, Environment, Error, Info, Input, ListPlace, Listed, NO_SPAWNER, Owned,
     SaveLimits, Shell, Signal, Spawner, State, Subscriber, Totals, contain, ending, shell,
 };
 use adoption::{Rest, Shared};
@@ -301,6 +301,21 @@ impl Registry {
         let process = self.get(chat, id)?;
         let _runtime = self.runtime.enter();
         ending::signal(&process, signal, grace.unwrap_or(self.limits.grace))
+    }
+
+    /// Writes to the standard input of a process of this chat, or of no chat: see [`Process::input`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`], and those of [`Process::input`].
+    pub async fn input<'a>(
+        &self,
+        chat: impl Into<Option<&'a ChatId>>,
+        id: &str,
+        input: Input,
+        key: Option<String>,
+    ) -> Result<State, Error> {
+        self.get(chat, id)?.input(input, key).await
     }
 
     /// Kills the processes that are being ended at once, without the rest of their grace.

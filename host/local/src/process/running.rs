@@ -7,10 +7,12 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::contain::{Contained, Exit};
+use super::contain::{Contained, Exit, InputEnd};
 use super::counts::Counts;
+use super::input::Slot;
 use super::record::Record;
 use super::saved::SavedOutput;
+use super::screen::Drawn;
 use super::subscribers::Subscribers;
 use super::{
     Capture, Cause, Denials, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject,
@@ -35,6 +37,8 @@ pub struct Process {
     subscribers: Subscribers,
     /// When the time ends that the caller means to wait for the process.
     pub(super) deadline: Option<Instant>,
+    /// The standard input, while the host may write to it.
+    pub(super) input: tokio::sync::Mutex<Slot>,
     /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
     /// The sandbox of the command, if it has one, until nothing is left of the command: the sandbox has descriptors.
@@ -45,6 +49,8 @@ pub struct Process {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) capture: Capture,
+    /// The screen of its terminal, if it has one.
+    pub(super) screen: Option<Drawn>,
     /// How the shell ended, once it did.
     pub(super) exit: Option<ExitStatus>,
     /// The reason why it is unknown how the shell ended.
@@ -116,6 +122,7 @@ impl Process {
             grown: watch::Sender::new(()),
             subscribers,
             deadline: None,
+            input: tokio::sync::Mutex::default(),
             reserved: None,
             sandbox: Mutex::default(),
         }
@@ -137,6 +144,16 @@ impl Process {
         Self {
             progress: Mutex::new(progress),
             ..Self::new(record, Contained::Past, saved, counts, subscribers)
+        }
+    }
+
+    /// Lets callers write to the standard input. Must be called within a tokio runtime.
+    pub(super) fn open_input(&mut self, end: Option<InputEnd>) {
+        let Some(end) = end else {
+            return;
+        };
+        if let Err(error) = self.input.get_mut().open(end) {
+            tracing::error!(process = self.id(), %error, "the input of a process cannot be used");
         }
     }
 
@@ -287,12 +304,19 @@ impl Process {
     /// Adds output, notifies the tasks that wait for output, and returns the total number of bytes.
     pub(super) fn push(&self, bytes: &[u8]) -> u64 {
         self.counts.output(bytes.len());
-        let total = {
+        let (total, answer) = {
             let mut progress = self.progress();
             progress.capture.push(bytes);
             progress.last_output = Some(SystemTime::now());
-            progress.capture.total()
+            let screen = progress.screen.as_mut();
+            let answer = screen.map(|screen| screen.push(bytes));
+            (progress.capture.total(), answer.unwrap_or_default())
         };
+        if !answer.is_empty()
+            && let Ok(slot) = self.input.try_lock()
+        {
+            slot.answer(&answer);
+        }
         self.grown.send_replace(());
         let length = bytes.len() as u64;
         self.tell(ProcessEvent::Output {

@@ -21,7 +21,7 @@ use generated::toolhost::plugin::processes as wit;
 use toolhost_call::call::Refused;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{self, Command, Error, Mode, Narrower, Network};
+use toolhost_workspace::process::{self, Command, Error, Input, Mode, Narrower, Network};
 
 bindings::generate!(
     interfaces: "import toolhost:plugin/processes@0.1.0;",
@@ -73,6 +73,10 @@ const MAX_LIST: u32 = 1000;
 /// The part of the call's time that a wait leaves, so that the guest can still reply.
 const TIME_TO_REPLY: Duration = Duration::from_secs(1);
 
+/// What becomes of an input whose call is cancelled.
+const CANCELLED: &str =
+    "the call was cancelled while it wrote: a part of the input may have been written";
+
 /// The process of a guest's handle: a name, nothing more.
 #[derive(Debug)]
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
@@ -115,6 +119,17 @@ impl Processes {
         self.scope.approved_call().map_err(wit::Error::Denied)
     }
 
+    /// Returns the call, if it may act on a process, and notes that it does. `acted`: what an interrupted one may have done before.
+    fn acting_call(&self, acted: &str) -> Result<&Call, wit::Error> {
+        let call = self.approved_call()?;
+        if call.is_resumed {
+            let text = format!("the call was interrupted: it may have {acted} again");
+            return Err(wit::Error::UnknownOutcome(text));
+        }
+        call.effects.note();
+        Ok(call)
+    }
+
     /// Returns the call, if it may start a process and hand over so many bytes for it.
     fn starting_call(&self, bytes: usize) -> Result<&Call, wit::Error> {
         let allowance = &self.allowance;
@@ -130,7 +145,10 @@ impl Processes {
 
 /// Returns how many bytes a command hands over to the host.
 fn size(options: &wit::StartOptions) -> usize {
-    let stdin = options.stdin.as_ref().map_or(0, Vec::len);
+    let stdin = match &options.stdin {
+        wit::Stdin::Bytes(bytes) => bytes.len(),
+        wit::Stdin::None | wit::Stdin::Pipe | wit::Stdin::Terminal(_) => 0,
+    };
     let env: usize = options
         .env
         .iter()
@@ -217,7 +235,7 @@ impl wit::Host for View<'_, Processes> {
                 .map(|context| context.variables())
                 .unwrap_or_default(),
             background: options.background,
-            stdin: options.stdin,
+            stdin: options.stdin.into(),
             // The same call starts its processes in the same order, however often it is tried.
             key: Some(call.request.id.start_key(call.started.next())),
             timeout: None,
@@ -248,6 +266,26 @@ impl wit::Host for View<'_, Processes> {
             infos.into_iter().map(Into::into).collect(),
             u32::try_from(total).unwrap_or(u32::MAX),
         ))
+    }
+}
+
+impl View<'_, Processes> {
+    /// Writes to the standard input of a process, ends it, or changes the size of its terminal.
+    async fn input(&mut self, process: &Resource<Process>, input: Input) -> Result<wit::State> {
+        let Process { chat, id } = self.table.get(process)?;
+        let call = self
+            .state
+            .acting_call("written this input before, and does not write it")?;
+        let workspace = &call.workspace;
+        let state = tokio::select! {
+            biased;
+            state = workspace.input(Some(chat), id, input, None) => state?,
+            () = call.cancelled.cancelled() => {
+                call.end_if_cancelled();
+                return Err(wit::Error::UnknownOutcome(CANCELLED.into()).into());
+            }
+        };
+        Ok(state.into())
     }
 }
 
@@ -324,16 +362,31 @@ impl wit::HostProcess for View<'_, Processes> {
         grace_ms: Option<u64>,
     ) -> Result<wit::State> {
         let Process { chat, id } = self.table.get(&process)?;
-        let call = self.state.approved_call()?;
-        if call.is_resumed {
-            let text = "the call was interrupted: it may have sent this signal before, and does not send it again";
-            return Err(wit::Error::UnknownOutcome(text.to_owned()).into());
-        }
-        call.effects.note();
-        let workspace = &call.workspace;
+        let workspace = &self
+            .state
+            .acting_call("sent this signal before, and does not send it")?
+            .workspace;
         let grace = grace_ms.map(Duration::from_millis);
         let state = workspace.signal(Some(chat), id, signal.into(), grace);
         Ok(state.await?.into())
+    }
+
+    async fn write(&mut self, process: Resource<Process>, data: Vec<u8>) -> Result<wit::State> {
+        let handed = self.state.allowance.hand(data.len());
+        handed.map_err(wit::Error::Limit)?;
+        self.input(&process, Input::Bytes(data)).await
+    }
+
+    async fn close_input(&mut self, process: Resource<Process>) -> Result<wit::State> {
+        self.input(&process, Input::Close).await
+    }
+
+    async fn resize(
+        &mut self,
+        process: Resource<Process>,
+        size: wit::TerminalSize,
+    ) -> Result<wit::State> {
+        self.input(&process, Input::Resize(size.into())).await
     }
 
     async fn drop(&mut self, process: Resource<Process>) -> Result<()> {

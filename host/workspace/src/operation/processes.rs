@@ -6,8 +6,9 @@ use toolhost_state::id::ChatId;
 
 use super::{LONGEST_ANSWER, Repeat, SHORT_ANSWER, operation, with_bytes};
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, Listed, MAX_COMMAND, MAX_LINE, MAX_OBSERVED,
-    Observation, ProcessName, Signal, Snapshot, Started, State, WaitOptions, Waited,
+    AllQuery, Chunk, Command, Error, INPUT_PATIENCE, Info, Input, Listed, MAX_COMMAND, MAX_INPUT,
+    MAX_LINE, MAX_OBSERVED, Observation, ProcessName, Signal, Snapshot, Started, State,
+    WaitOptions, Waited,
 };
 use crate::{Owner, Status};
 
@@ -174,6 +175,39 @@ operation! {
 
     fn repeat(&self) -> Repeat {
         Repeat::Acts
+    }
+
+    fn owner(&self) -> Owner<'_> {
+        self.owner.as_ref()
+    }
+}
+
+operation! {
+    /// Writes to the standard input of a process, ends it, or changes the size of its terminal. Returns when all bytes are written: how many of them
+    /// the program has read is not known. Inputs of one process are done one after another.
+    ///
+    /// A program that reads nothing fails it after [`INPUT_PATIENCE`], with [`Error::Failed`], whose text says how many bytes were written.
+    SendInput = "input", {
+        /// The chat of the process.
+        owner: Option<ChatId>,
+        /// The process.
+        id: String,
+        /// What is done.
+        input: Input,
+        /// Names this input among the latest [`KNOWN_INPUTS`](crate::process::KNOWN_INPUTS) of the process: a repeat with the same key does nothing. At most
+        /// [`MAX_KEY`](crate::process::MAX_KEY) bytes. It holds
+        /// for as long as the workspace has the process open.
+        key: Option<String>,
+    } -> Result<State, Error>;
+
+    const MAX_BYTES: usize = 2 * MAX_INPUT;
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Acts
+    }
+
+    fn waits(&self) -> Duration {
+        INPUT_PATIENCE
     }
 
     fn owner(&self) -> Owner<'_> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::Error;
+use super::{Error, Size, Stdin};
 use toolhost_sandbox::Narrower;
 
 /// The longest command, in bytes. One of 131,072 bytes or more does not fit an argument; its shell reads it from a file in
@@ -35,10 +35,8 @@ pub struct Command {
     pub trace: Vec<(String, String)>,
     /// Whether the caller means to leave it running.
     pub background: bool,
-    /// Bytes for standard input; `None`: the null device.
-    #[serde(default, with = "crate::base64::option")]
-    #[schemars(with = "Option<String>")]
-    pub stdin: Option<Vec<u8>>,
+    /// What it reads.
+    pub stdin: Stdin,
     /// Names this start among all of its chat: a repeat with the same key starts nothing, and returns the process of the
     /// first. At most [`MAX_KEY`] bytes. It holds for as long as that process is known, also to a later host.
     ///
@@ -98,6 +96,9 @@ impl Command {
                 "the key of a start has at most {MAX_KEY} bytes"
             )));
         }
+        if let Stdin::Terminal(size) = self.stdin {
+            size.check()?;
+        }
         for (name, value) in self.env.iter().chain(&self.trace) {
             if name.is_empty() || name.contains(['=', '\0']) || value.contains('\0') {
                 return Err(Error::Invalid(format!(
@@ -133,8 +134,16 @@ impl Command {
         let workdir = self.workdir.as_ref().map(|path| path.as_os_str());
         add(&[u8::from(workdir.is_some()), u8::from(self.background)]);
         add(workdir.unwrap_or_default().as_encoded_bytes());
-        add(&[u8::from(self.stdin.is_some())]);
-        add(self.stdin.as_deref().unwrap_or_default());
+        add(&match &self.stdin {
+            Stdin::None => [0; 5],
+            Stdin::Bytes(_) => [1, 0, 0, 0, 0],
+            Stdin::Pipe => [2, 0, 0, 0, 0],
+            Stdin::Terminal(Size { rows, columns }) => {
+                let ([a, b], [c, d]) = (rows.to_le_bytes(), columns.to_le_bytes());
+                [3, a, b, c, d]
+            }
+        });
+        add(self.stdin.bytes());
         let Narrower { mode, network } = &self.sandbox;
         add(&[u8::from(mode.is_some()), u8::from(network.is_some())]);
         let mode = mode.map(|mode| mode.to_string());

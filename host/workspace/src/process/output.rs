@@ -1,6 +1,6 @@
 //! Output of a process: the bytes kept in memory, a stretch of it, and how much of it is saved.
 
-use super::{State, Survivor};
+use super::{Screen, State, Survivor};
 
 /// How many of the first bytes, and how many of the last, are kept in memory by default.
 pub const WINDOW: usize = 32 * 1024;
@@ -45,6 +45,10 @@ pub struct Snapshot {
     pub saved: Saved,
     /// What the sandbox has likely denied, each in a sentence with the rule; empty while the shell runs.
     pub denials: Vec<String>,
+    /// Whether its standard input is open for [`SendInput`](crate::operation::SendInput).
+    pub takes_input: bool,
+    /// What its terminal shows, or showed last; `None` if it was started without one.
+    pub screen: Option<Screen>,
 }
 
 /// How much of an output is saved.

@@ -13,6 +13,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use parking_lot::Mutex;
 use rustix::process::{PidfdFlags, WaitId, WaitIdOptions, pidfd_open, waitid};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use super::values::{Event, Exit, Spawn, Streams};
@@ -213,13 +214,21 @@ async fn exit(group: &Group, pidfd: &AsyncFd<OwnedFd>) -> io::Result<Exit> {
 
 /// Registers a descriptor with the runtime: a pidfd, so that the end of the process is an event, or the read end of a pipe. Must be called
 /// within a runtime.
+pub(in crate::process) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    watch_for(fd, Interest::READABLE)
+}
+
+/// Registers a descriptor with the runtime for these events. Must be called within a runtime.
 #[expect(
     unsafe_code,
     reason = "tokio wants a promise that the descriptor stays open while it is watched"
 )]
-pub(in crate::process) fn watch(fd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+pub(in crate::process) fn watch_for(
+    fd: OwnedFd,
+    interest: Interest,
+) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` has one descriptor for as long as it lives, and the `AsyncFd` owns it.
-    Ok(unsafe { AsyncFd::register_with_interest(fd, tokio::io::Interest::READABLE) }?)
+    Ok(unsafe { AsyncFd::register_with_interest(fd, interest) }?)
 }
 
 fn kill_and_reap(leader: Pid) {

@@ -10,6 +10,7 @@
 //! The supervisor writes the end of the command into a file, because a host can be killed before it has read the message.
 
 mod greeting;
+mod outlet;
 mod place;
 mod spool;
 
@@ -18,7 +19,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use super::terms::Terms;
 
-pub(super) use greeting::{Answer, Greeting};
+pub(super) use greeting::{Answer, Attached, Greeting};
+pub(in crate::process) use outlet::{Line, Outlet};
 pub(super) use place::is_id;
 pub(in crate::process) use place::{Directories, Place};
 pub(in crate::process) use spool::{Moved, Spool};
@@ -31,24 +33,25 @@ pub(super) struct Descriptors {
     pub(super) end: OwnedFd,
     /// The read end of the output.
     pub(super) pipe: OwnedFd,
+    /// The write end of standard input, if that is a pipe which stays open.
+    pub(super) input: Option<OwnedFd>,
 }
 
 impl Descriptors {
-    /// How many these are.
-    pub(super) const COUNT: usize = 4;
-
-    /// Takes them in the order of [`Descriptors::all`].
-    pub(super) fn take(fds: &mut impl Iterator<Item = OwnedFd>) -> Option<Self> {
+    /// Takes them in the order of [`Descriptors::all`]. `fed`: the input is one of them.
+    pub(super) fn take(fds: &mut impl Iterator<Item = OwnedFd>, fed: bool) -> Option<Self> {
         Some(Self {
             listener: fds.next()?,
             spool: fds.next()?,
             end: fds.next()?,
             pipe: fds.next()?,
+            input: if fed { Some(fds.next()?) } else { None },
         })
     }
 
-    pub(super) fn all(&self) -> [&OwnedFd; Self::COUNT] {
-        [&self.listener, &self.spool, &self.end, &self.pipe]
+    pub(super) fn all(&self) -> impl Iterator<Item = &OwnedFd> {
+        let always = [&self.listener, &self.spool, &self.end, &self.pipe];
+        always.into_iter().chain(&self.input)
     }
 }
 
@@ -62,13 +65,18 @@ pub(in crate::process) struct Preparation {
 }
 
 impl Preparation {
-    /// Returns what the supervisor gets: these parts, and the read end of the output.
-    pub(super) fn descriptors(&self, pipe: BorrowedFd<'_>) -> io::Result<Descriptors> {
+    /// Returns what the supervisor gets: these parts, the read end of the output, and the write end of standard input.
+    pub(super) fn descriptors(
+        &self,
+        pipe: BorrowedFd<'_>,
+        input: Option<&OwnedFd>,
+    ) -> io::Result<Descriptors> {
         Ok(Descriptors {
             listener: self.listener.try_clone()?,
             spool: self.spool.descriptor()?,
             end: self.end.try_clone()?,
             pipe: pipe.try_clone_to_owned()?,
+            input: input.map(OwnedFd::try_clone).transpose()?,
         })
     }
 }

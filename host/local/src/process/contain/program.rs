@@ -16,6 +16,7 @@ mod shell;
 mod spare;
 mod start;
 mod supervisor;
+mod terminal;
 mod within;
 
 use std::collections::{HashMap, HashSet};
@@ -230,11 +231,13 @@ impl Spawner {
                     cgroup,
                     ruleset,
                     kept,
+                    fed,
                 }) => {
                     let attached = Attached {
                         cgroup,
                         ruleset,
                         kept,
+                        fed,
                     };
                     if let Some(start) = Start::from_descriptors(fds, attached) {
                         self.start(start);

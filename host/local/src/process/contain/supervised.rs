@@ -101,6 +101,14 @@ impl Supervised {
         }
     }
 
+    /// Has the supervisor of a kept command close its copy of the write end of standard input.
+    pub(super) fn close_input(&self) {
+        if let Some(socket) = self.socket() {
+            let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+            _ = send(socket.as_raw_fd(), &Frame::CloseInput.encode(), flags);
+        }
+    }
+
     pub(super) fn is_gone(&self) -> bool {
         self.socket().is_none()
     }

@@ -16,8 +16,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Leaf;
 use super::end::End;
-use super::kept::{Answer, Greeting, Place, Spool, is_id};
+use super::kept::{Answer, Attached, Greeting, Line, Outlet, Place, Spool, is_id};
 use super::supervised::{self, Supervised};
+use super::values::InputEnd;
 use super::wire::VERSION;
 use super::{Contained, Event, Output, Spawner, Watch, group, proc, sys};
 use nix::sys::signal::Signal;
@@ -66,6 +67,7 @@ pub(in crate::process) struct Taken {
     pub(in crate::process) contained: Contained,
     pub(in crate::process) watch: Watch,
     pub(in crate::process) output: Output,
+    pub(in crate::process) input: Option<InputEnd>,
     pub(in crate::process) spool: Arc<Spool>,
 }
 
@@ -141,6 +143,8 @@ impl Place {
             return Err(Refusal::Lost(NO_DESCRIPTORS));
         };
         let spool = Arc::new(Spool::new(spool));
+        let (input, line) = input(answer.input, &mut fds)?;
+        let outlet = Outlet::new(pipe, line);
         let socket = Arc::new(socket);
         let (spawner, is_of_chat) = parent(&supervisor)?;
         let leaf = fds.next().map(|directory| match own {
@@ -155,7 +159,8 @@ impl Place {
         Ok(Taken {
             contained: Contained::Supervised(supervised),
             watch: Watch::Supervised(watch),
-            output: Output::kept(pipe, Arc::clone(&spool), socket),
+            output: Output::kept(outlet, Arc::clone(&spool), socket),
+            input,
             spool,
         })
     }
@@ -204,6 +209,26 @@ async fn answer(socket: &UnixStream) -> io::Result<(Answer, Vec<OwnedFd>)> {
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Takes the descriptors of the input: the end to which this host writes, and the terminal from which it reads.
+fn input(
+    attached: Attached,
+    fds: &mut impl Iterator<Item = OwnedFd>,
+) -> Result<(Option<InputEnd>, Option<Line>), Refusal> {
+    let mut next = || fds.next().ok_or(Refusal::Lost(NO_DESCRIPTORS));
+    Ok(match attached {
+        Attached::Nothing => (None, None),
+        Attached::Pipe => (Some(InputEnd::Pipe(next()?)), None),
+        Attached::Terminal => {
+            let line = Line {
+                terminal: next()?,
+                writer: next()?,
+            };
+            let terminal = line.terminal.try_clone()?;
+            (Some(InputEnd::Terminal(terminal)), Some(line))
+        }
+    })
 }
 
 /// Returns the process id of the parent of a supervisor, which is its spawner, and whether the supervisor is in the namespace of a chat.

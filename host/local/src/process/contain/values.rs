@@ -10,8 +10,9 @@ use std::sync::Arc;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use toolhost_sandbox::Sandbox;
+use toolhost_workspace::process::{Size, Stdin};
 
-use super::kept::{Preparation, Spool};
+use super::kept::{Outlet, Preparation, Spool};
 
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(in crate::process) struct Spawn<'a> {
     pub(in crate::process) command: &'a str,
     pub(in crate::process) workdir: &'a Path,
     pub(in crate::process) env: &'a BTreeMap<OsString, OsString>,
-    pub(in crate::process) stdin: Option<&'a [u8]>,
+    pub(in crate::process) stdin: &'a Stdin,
     /// The number added to the niceness.
     pub(in crate::process) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
@@ -42,9 +43,11 @@ pub(in crate::process) struct Spawn<'a> {
 #[derive(Debug)]
 pub(in crate::process) enum Output {
     Pipe(pipe::Receiver),
+    /// The host's side of a terminal.
+    Terminal(OwnedFd),
     /// That of a kept command.
     Kept {
-        pipe: OwnedFd,
+        outlet: Outlet,
         spool: Arc<Spool>,
         /// The control socket. The supervisor reads the pipe itself once all its descriptors are closed.
         supervisor: Arc<UnixStream>,
@@ -52,11 +55,35 @@ pub(in crate::process) enum Output {
 }
 
 impl Output {
-    pub(super) fn kept(pipe: OwnedFd, spool: Arc<Spool>, supervisor: Arc<UnixStream>) -> Self {
+    pub(super) fn kept(outlet: Outlet, spool: Arc<Spool>, supervisor: Arc<UnixStream>) -> Self {
         Self::Kept {
-            pipe,
+            outlet,
             spool,
             supervisor,
+        }
+    }
+}
+
+/// The host's end of a standard input that stays open.
+#[derive(Debug)]
+pub(in crate::process) enum InputEnd {
+    Pipe(OwnedFd),
+    /// The host's side of a terminal.
+    Terminal(OwnedFd),
+}
+
+impl InputEnd {
+    /// Returns the size of the terminal, if it is one.
+    pub(in crate::process) fn size(&self) -> Option<Size> {
+        match self {
+            Self::Pipe(_) => None,
+            Self::Terminal(terminal) => {
+                let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+                Some(Size {
+                    rows: size.ws_row,
+                    columns: size.ws_col,
+                })
+            }
         }
     }
 }

@@ -8,9 +8,10 @@ use std::ffi::CString;
 use std::io;
 
 use super::terms::{Key, Terms};
+use toolhost_workspace::process::Size;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 8;
+pub(super) const VERSION: u8 = 9;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -29,12 +30,13 @@ pub(super) enum Frame {
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
     /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
-    /// set, the ruleset of the sandbox if `ruleset` is set, and the descriptors of a kept command if `kept` is set. Host to spawner:
-    /// start a supervisor for it. Attached is the control socket before all these.
+    /// set, the ruleset of the sandbox if `ruleset` is set, the descriptors of a kept command if `kept` is set, and the write end of its
+    /// standard input if `fed` is set as well. Host to spawner: start a supervisor for it. Attached is the control socket before all these.
     Start {
         cgroup: bool,
         ruleset: bool,
         kept: bool,
+        fed: bool,
     },
     /// Host to spawner: its commands are kept, so it has to outlive the host for as long as they do.
     Keep,
@@ -63,6 +65,8 @@ pub(super) enum Frame {
     Kill,
     /// Supervisor to host: the killing is under way.
     Killing,
+    /// Host to supervisor: close the write end of standard input.
+    CloseInput,
 }
 
 impl Frame {
@@ -73,10 +77,11 @@ impl Frame {
                 cgroup,
                 ruleset,
                 kept,
+                fed,
             } => (
                 2,
                 i32::from(cgroup),
-                i32::from(ruleset) | i32::from(kept) << 1,
+                i32::from(ruleset) | i32::from(kept) << 1 | i32::from(fed) << 2,
             ),
             Self::Started { supervisor, shell } => (3, supervisor, shell),
             Self::Failed { errno } => (4, errno, 0),
@@ -94,6 +99,7 @@ impl Frame {
             Self::Idle { keep } => (16, keep, 0),
             Self::Keep => (17, 0, 0),
             Self::Mount { joins } => (18, joins.into(), 0),
+            Self::CloseInput => (19, 0, 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -117,6 +123,7 @@ impl Frame {
                 cgroup: first != 0,
                 ruleset: second & 1 != 0,
                 kept: second & 2 != 0,
+                fed: second & 4 != 0,
             },
             3 => Self::Started {
                 supervisor: first,
@@ -140,6 +147,7 @@ impl Frame {
             16 => Self::Idle { keep: first },
             17 => Self::Keep,
             18 => Self::Mount { joins: first != 0 },
+            19 => Self::CloseInput,
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -188,6 +196,9 @@ pub(super) struct Request {
     pub(super) nice: i32,
     /// The new value of `oom_score_adj`, unless it is higher already.
     pub(super) oom_score_adj: i32,
+    /// The size of its terminal; `None` if it has none. Then the standard input that is attached is a socket on which the host gets the
+    /// terminal.
+    pub(super) terminal: Option<Size>,
     /// How the command is kept when its host is gone; `None` if it ends then.
     pub(super) kept: Option<Terms>,
     /// The recipe of the sandbox, without its ruleset.
@@ -201,6 +212,10 @@ impl Request {
         let length = u32::try_from(self.sandbox.len()).unwrap_or(u32::MAX);
         let mut bytes = [self.nice.to_le_bytes(), self.oom_score_adj.to_le_bytes()].concat();
         let kept = self.kept.unwrap_or_default();
+        let (rows, columns) = self
+            .terminal
+            .map_or((0, 0), |size| (size.rows, size.columns));
+        bytes.extend([rows.to_le_bytes(), columns.to_le_bytes()].concat());
         bytes.extend(kept.seconds.to_le_bytes());
         bytes.extend(kept.saved.to_le_bytes());
         bytes.extend(kept.key.0);
@@ -217,6 +232,12 @@ impl Request {
         let short = || invalid("a request that ends too early");
         let (nice, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let (oom_score_adj, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (rows, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let (columns, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
+        let terminal = Size {
+            rows: u16::from_le_bytes(*rows),
+            columns: u16::from_le_bytes(*columns),
+        };
         let (seconds, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let (saved, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
         let (key, bytes) = bytes.split_first_chunk().ok_or_else(short)?;
@@ -238,6 +259,7 @@ impl Request {
             workdir: text()?,
             nice: i32::from_le_bytes(*nice),
             oom_score_adj: i32::from_le_bytes(*oom_score_adj),
+            terminal: (terminal.rows > 0).then_some(terminal),
             kept: (kept.seconds > 0).then_some(kept),
             sandbox: sandbox.to_vec(),
             env: texts.collect::<io::Result<_>>()?,
@@ -263,11 +285,13 @@ mod tests {
                 cgroup: true,
                 ruleset: true,
                 kept: false,
+                fed: false,
             },
             Frame::Start {
                 cgroup: false,
                 ruleset: false,
                 kept: true,
+                fed: true,
             },
             Frame::Keep,
             Frame::Started {
@@ -291,6 +315,7 @@ mod tests {
             Frame::Spare { supervisor: 6 },
             Frame::Taken { supervisor: 7 },
             Frame::Idle { keep: 1 },
+            Frame::CloseInput,
         ];
         let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
         for size in 1..bytes.len() {
@@ -316,7 +341,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), sandbox: Vec<u8>, nice: i32, seconds: u32, saved: u64) {
+        fn requests_read_back(command in "[^\0]{0,300}", env in prop::collection::vec("[^\0]{0,50}", 0..9), sandbox: Vec<u8>, nice: i32, rows: u16, seconds: u32, saved: u64) {
             let kept = Terms { seconds, saved, key: Key([3; _]) };
             let request = Request {
                 shell: c"/bin/sh".into(),
@@ -325,6 +350,7 @@ mod tests {
                 env: env.into_iter().map(|variable| CString::new(variable).unwrap()).collect(),
                 nice,
                 oom_score_adj: 500,
+                terminal: (rows > 0).then_some(Size { rows, columns: 80 }),
                 kept: (seconds > 0).then_some(kept),
                 sandbox,
             };

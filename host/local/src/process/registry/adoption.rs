@@ -10,11 +10,14 @@ use tokio::time::Instant;
 use toolhost_store::Process as StoredProcess;
 
 use super::stored::{self, End};
-use crate::process::contain::{Directories, Ended, Found, Output, Place, Spool, Taken, Watch};
+use crate::process::contain::{
+    Directories, Ended, Found, InputEnd, Output, Place, Spool, Taken, Watch,
+};
 use crate::process::counts::Counts;
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, SavedOutput};
+use crate::process::screen::Drawn;
 use crate::process::subscribers::Subscribers;
 use crate::process::{Capture, Spawner, State, WINDOW};
 use toolhost_state::unix_time;
@@ -143,14 +146,23 @@ impl KeptOne<'_> {
                     contained,
                     watch,
                     output,
+                    input,
                     ..
                 } = *taken;
+                let screen = input.as_ref().and_then(InputEnd::size).map(|size| {
+                    let mut screen = Drawn::new(size);
+                    // What is not kept is not drawn. A program that draws all of the screen does so again when its size changes.
+                    screen.push(&[progress.capture.head(), progress.capture.tail()].concat());
+                    screen
+                });
+                let progress = Progress { screen, ..progress };
                 let place = self.kept.place;
                 let directories = place.and_then(|place| place.directories(&record.id).ok());
                 tracing::info!(process = record.id, command = ?record.command, "took a process over");
                 let shared = self.kept.shared.clone();
                 let shared = (shared.counts, shared.subscribers);
-                let process = Process::adopted(record, contained, saved, progress, shared);
+                let mut process = Process::adopted(record, contained, saved, progress, shared);
+                process.open_input(input);
                 let rest = Rest {
                     watch,
                     output,

@@ -20,7 +20,8 @@ use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
 use crate::process::room::{BATCH, short_of_descriptors};
 use crate::process::running::Process;
-use crate::process::{Cause, Command, Error, State, ending, shortage, workdir};
+use crate::process::screen::Drawn;
+use crate::process::{Cause, Command, Error, State, Stdin, ending, environment, shortage, workdir};
 use toolhost_sandbox::{Narrower, Sandbox};
 use toolhost_state::id::ChatId;
 
@@ -194,13 +195,26 @@ impl Registry {
                 return Err(error);
             }
         };
+        let Spawned {
+            contained,
+            watch,
+            output: written,
+            input,
+        } = spawned;
         let mut process = Process::started(
             record,
-            spawned.contained,
+            contained,
             output,
             Arc::clone(&self.counts),
             self.subscribers.clone(),
         );
+        {
+            let _runtime = self.runtime.enter();
+            process.open_input(input);
+        }
+        if let Stdin::Terminal(size) = command.stdin {
+            process.progress.get_mut().screen = Some(Drawn::new(size));
+        }
         process.deadline = command
             .timeout
             .and_then(|timeout| Instant::now().checked_add(timeout));
@@ -210,7 +224,7 @@ impl Registry {
         // Announce and run the process only after it is registered: subscribers that hear of it look it up.
         let registered = slot.register(Arc::clone(&process));
         process.announce();
-        self.spawn_life(Arc::clone(&process), spawned.watch, spawned.output, None);
+        self.spawn_life(Arc::clone(&process), watch, written, None);
         if registered {
             Ok(process)
         } else {
@@ -276,6 +290,9 @@ impl Registry {
                 .environment
                 .of_command(&command.trace, &command.env, owner);
             env.extend(confined.variables(command));
+            if matches!(command.stdin, Stdin::Terminal(_)) {
+                environment::name_terminal(&mut env, &command.env);
+            }
             if kept.is_some() {
                 let directories = confined.directories();
                 self.note_directories(&record.id, directories).await;
@@ -285,7 +302,7 @@ impl Registry {
                 command: &command.command,
                 workdir,
                 env: &env,
-                stdin: command.stdin.as_deref(),
+                stdin: &command.stdin,
                 nice: self.limits.nice,
                 oom_score_adj: self.limits.oom_score_adj,
                 sandbox: &confined.sandbox,
@@ -346,6 +363,9 @@ impl Registry {
                 rest.outlive().await;
             }
             drop(directories);
+            // An ended process holds no descriptor.
+            process.input.lock().await.close();
+            process.progress().screen.as_mut().map(Drawn::end);
             process.note_over();
             keeper.ended(&process).await;
         };

@@ -11,6 +11,9 @@ same_variants!(process::Cause => wit::Cause { Itself, Signalled, OutputLimit, Ou
 same_variants!(process::Wake => wit::Wake { Ended, Matched, Output, TimedOut });
 same_fields!(process::ExitStatus => wit::ExitStatus { code, signal, cause });
 same_fields!(process::Waited => wit::Waited { wake, state, total, match_end });
+same_fields!(process::Size => wit::TerminalSize { rows, columns });
+same_fields!(wit::TerminalSize => process::Size { rows, columns });
+same_fields!(process::Screen => wit::Screen { size, text, cursor, title, alternate, application_keys });
 same_fields!(process::Chunk => wit::Chunk { offset, data, total, end });
 
 impl From<process::Error> for wit::Error {
@@ -25,6 +28,17 @@ impl From<process::Error> for wit::Error {
             Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
             Error::Interrupted | Error::UnknownOutcome(_) => Self::UnknownOutcome(text),
             Error::Failed(_) => Self::Failed(text),
+        }
+    }
+}
+
+impl From<wit::Stdin> for process::Stdin {
+    fn from(stdin: wit::Stdin) -> Self {
+        match stdin {
+            wit::Stdin::None => Self::None,
+            wit::Stdin::Bytes(bytes) => Self::Bytes(bytes),
+            wit::Stdin::Pipe => Self::Pipe,
+            wit::Stdin::Terminal(size) => Self::Terminal(size.into()),
         }
     }
 }
@@ -56,6 +70,8 @@ impl From<process::Snapshot> for wit::Snapshot {
                 .collect(),
             saved: snapshot.saved.into(),
             denials: snapshot.denials,
+            takes_input: snapshot.takes_input,
+            screen: snapshot.screen.map(Into::into),
         }
     }
 }

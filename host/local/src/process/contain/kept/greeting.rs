@@ -17,11 +17,23 @@ pub(in crate::process::contain) struct Greeting {
 }
 
 /// Supervisor to host: the answer to a greeting with the right secret. If both have the same version, the pipe, the spool, a descriptor
-/// of the supervisor, and the cgroup are attached, and [`Frame`](crate::process::contain::wire::Frame)s follow. Otherwise, the
+/// of the supervisor, the descriptors of the input, and the cgroup are attached, and [`Frame`](crate::process::contain::wire::Frame)s follow. Otherwise, the
 /// supervisor ends its command, and then closes the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::process::contain) struct Answer {
     pub(in crate::process::contain) version: u8,
+    pub(in crate::process::contain) input: Attached,
+}
+
+/// The descriptors of the input in an [`Answer`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::process::contain) enum Attached {
+    /// None.
+    Nothing = 0,
+    /// The write end of a pipe.
+    Pipe = 1,
+    /// The host's side of a terminal, and the write end of the pipe of the output.
+    Terminal = 2,
 }
 
 impl Greeting {
@@ -58,13 +70,18 @@ impl Answer {
 
     pub(in crate::process::contain) fn encode(self) -> [u8; Self::SIZE] {
         let [a, b, c, d] = MAGIC;
-        [a, b, c, d, self.version, 0, 0, 0]
+        [a, b, c, d, self.version, self.input as u8, 0, 0]
     }
 
     pub(in crate::process::contain) fn decode(bytes: [u8; Self::SIZE]) -> io::Result<Self> {
-        let [head @ .., _, _, _] = bytes;
+        let [head @ .., input, _, _] = bytes;
         let version = version(head).ok_or(io::ErrorKind::InvalidData)?;
-        Ok(Self { version })
+        let input = match input {
+            1 => Attached::Pipe,
+            2 => Attached::Terminal,
+            _ => Attached::Nothing,
+        };
+        Ok(Self { version, input })
     }
 }
 
@@ -85,8 +102,10 @@ mod tests {
                 key: Key([7; KEY]),
             };
             assert_eq!(Greeting::decode(&greeting.encode()), Some(greeting));
-            let answer = Answer { version };
-            assert_eq!(Answer::decode(answer.encode()).unwrap(), answer);
+            for input in [Attached::Nothing, Attached::Pipe, Attached::Terminal] {
+                let answer = Answer { version, input };
+                assert_eq!(Answer::decode(answer.encode()).unwrap(), answer);
+            }
         }
         assert_eq!(Greeting::decode(&[0; Greeting::SIZE]), None);
         Answer::decode([1; Answer::SIZE]).unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::fs::{File, Permissions};
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -11,6 +11,7 @@ use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, SpliceFFlags, fallocate, splice};
 use nix::unistd::{Whence, lseek};
 
+use super::Outlet;
 use crate::process::WINDOW;
 
 /// The ranges that are freed begin and end at multiples of this number of bytes, so that whole blocks of the file system are freed.
@@ -73,18 +74,20 @@ impl Spool {
     /// `EAGAIN` if the pipe is empty. With any other error, the file does not take more; the bytes stay in the pipe.
     pub(in crate::process::contain) fn fill(
         &self,
-        pipe: BorrowedFd<'_>,
+        outlet: &Outlet,
         at: u64,
         most: usize,
     ) -> Result<usize, Errno> {
         let mut at = i64::try_from(at).map_err(|_| Errno::EFBIG)?;
         let flags = SpliceFFlags::SPLICE_F_NONBLOCK;
-        loop {
-            match splice(pipe, None, &self.file, Some(&mut at), most, flags) {
-                Err(Errno::EINTR) => {}
-                result => return result,
+        outlet.with_bytes(most, |pipe| {
+            loop {
+                match splice(pipe, None, &self.file, Some(&mut at), most, flags) {
+                    Err(Errno::EINTR) => {}
+                    result => return result,
+                }
             }
-        }
+        })
     }
 
     /// As [`Spool::fill`], and returns the bytes. If the disk is full, takes them from the pipe all the same: then they are lost if this
@@ -95,12 +98,12 @@ impl Spool {
     /// If the pipe or the file cannot be read.
     pub(in crate::process) fn take(
         &self,
-        pipe: BorrowedFd<'_>,
+        outlet: &Outlet,
         at: u64,
         most: usize,
     ) -> io::Result<Moved> {
         let mut buffer = Vec::new();
-        let count = match self.fill(pipe, at, most) {
+        let count = match self.fill(outlet, at, most) {
             Ok(0) => return Ok(Moved::End),
             Ok(count) => {
                 buffer.resize(count, 0);
@@ -113,7 +116,7 @@ impl Spool {
                     tracing::warn!(error = %errno, "the output of a kept command cannot be written: bytes that are read now are lost if this host is killed");
                 }
                 buffer.resize(most, 0);
-                match nix::unistd::read(pipe, &mut buffer) {
+                match outlet.with_bytes(most, |pipe| nix::unistd::read(pipe, &mut buffer)) {
                     Ok(0) => return Ok(Moved::End),
                     Err(Errno::EAGAIN) => return Ok(Moved::Nothing),
                     result => result?,
@@ -191,23 +194,21 @@ mod tests {
     #[test]
     fn its_length_counts_what_was_read_and_freed_bytes_are_gaps() {
         let spool = Spool::new(tempfile::tempfile().unwrap());
-        let (pipe, mut writer) = io::pipe().unwrap();
+        let (reader, mut writer) = io::pipe().unwrap();
         let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
-        nix::fcntl::fcntl(&pipe, flags).unwrap();
+        nix::fcntl::fcntl(&reader, flags).unwrap();
+        let pipe = Outlet::new(reader.into(), None);
         let mut at = 0;
         for round in 0..64_u8 {
             writer.write_all(&[round; 60_000]).unwrap();
-            let Moved::Bytes(bytes) = spool.take(pipe.as_fd(), at, 1 << 20).unwrap() else {
+            let Moved::Bytes(bytes) = spool.take(&pipe, at, 1 << 20).unwrap() else {
                 panic!("round {round}");
             };
             assert_eq!(*bytes, [round; 60_000]);
             at += 60_000;
             assert_eq!(spool.length().unwrap(), at);
         }
-        assert!(matches!(
-            spool.take(pipe.as_fd(), at, 10).unwrap(),
-            Moved::Nothing
-        ));
+        assert!(matches!(spool.take(&pipe, at, 10).unwrap(), Moved::Nothing));
         spool.free(2 << 20, at).unwrap();
         assert_eq!(spool.whole_until(0).unwrap(), BLOCK);
         assert_eq!(spool.whole_until(BLOCK).unwrap(), BLOCK);
@@ -217,11 +218,8 @@ mod tests {
         assert_eq!(spool.read(at - 5, 10).unwrap(), [63; 5]);
         drop(writer);
         // Another test may be starting a program: its child has a copy of the writer until it executes the program.
-        let mut hang_up = [PollFd::new(pipe.as_fd(), PollFlags::empty())];
+        let mut hang_up = [PollFd::new(pipe.pipe().as_fd(), PollFlags::empty())];
         poll(&mut hang_up, PollTimeout::NONE).unwrap();
-        assert!(matches!(
-            spool.take(pipe.as_fd(), at, 10).unwrap(),
-            Moved::End
-        ));
+        assert!(matches!(spool.take(&pipe, at, 10).unwrap(), Moved::End));
     }
 }

@@ -12,7 +12,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 
 use super::events::Events;
 use crate::process::contain::end::EndFile;
-use crate::process::contain::kept::{Answer, Descriptors, Greeting, Spool};
+use crate::process::contain::kept::{Answer, Attached, Descriptors, Greeting, Line, Outlet, Spool};
 use crate::process::contain::sys;
 use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::{Frame, VERSION};
@@ -40,7 +40,9 @@ pub(super) struct Holding {
     listener: UnixListener,
     spool: Spool,
     end: EndFile,
-    pipe: OwnedFd,
+    outlet: Outlet,
+    /// The write end of standard input, if that is a pipe which stays open.
+    input: Option<OwnedFd>,
     cgroup: Option<OwnedFd>,
     /// The limits of this process before its command could change them.
     limits: OwnLimits,
@@ -83,6 +85,7 @@ impl Holding {
     pub(super) fn new(
         terms: Terms,
         fds: Descriptors,
+        terminal: Option<Line>,
         cgroup: Option<OwnedFd>,
         limits: OwnLimits,
     ) -> Self {
@@ -91,12 +94,18 @@ impl Holding {
             listener: fds.listener.into(),
             spool: Spool::new(fds.spool),
             end: EndFile::new(fds.end),
-            pipe: fds.pipe,
+            outlet: Outlet::new(fds.pipe, terminal),
+            input: fds.input,
             cgroup,
             limits,
             held: None,
             strangers: Vec::new(),
         }
+    }
+
+    /// Ends the standard input.
+    pub(super) fn close_input(&mut self) {
+        self.input = None;
     }
 
     /// Writes how the command ended, so that a host finds it even if it was not told.
@@ -110,7 +119,7 @@ impl Holding {
     pub(super) fn begin(&mut self, events: &Events) {
         _ = nix::sys::prctl::set_name(c"toolhost-kept");
         let listening = events.listen_to(&self.listener);
-        let reading = events.listen_to(&self.pipe);
+        let reading = events.listen_to(self.outlet.source());
         let pipe = match listening.and(reading) {
             Ok(()) => Pipe::Watched,
             Err(_) => Pipe::Refused(Instant::now()),
@@ -165,7 +174,7 @@ impl Holding {
             match greeting.filter(|greeting| greeting.key == key) {
                 None => {}
                 Some(greeting) if greeting.version != VERSION => {
-                    _ = sys::send(socket.as_fd(), &Answer { version: VERSION }.encode(), &[]);
+                    _ = sys::send(socket.as_fd(), &answer(Attached::Nothing).encode(), &[]);
                     self.strangers.push(socket);
                     return Met::Stranger;
                 }
@@ -193,15 +202,27 @@ impl Holding {
     fn hand_over(&mut self, events: &Events, socket: &OwnedFd) -> io::Result<()> {
         let spool = self.spool.descriptor()?;
         let own = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
-        let fds = [&self.pipe, &spool, &own].into_iter().chain(&self.cgroup);
-        let fds: Vec<_> = fds.map(AsRawFd::as_raw_fd).collect();
-        sys::send(socket.as_fd(), &Answer { version: VERSION }.encode(), &fds)?;
+        let mut fds = vec![self.outlet.pipe(), &spool, &own];
+        let input = match (self.outlet.line(), &self.input) {
+            (Some(Line { terminal, writer }), _) => {
+                fds.extend([terminal, writer]);
+                Attached::Terminal
+            }
+            (None, Some(input)) => {
+                fds.push(input);
+                Attached::Pipe
+            }
+            (None, None) => Attached::Nothing,
+        };
+        fds.extend(&self.cgroup);
+        let fds: Vec<_> = fds.into_iter().map(AsRawFd::as_raw_fd).collect();
+        sys::send(socket.as_fd(), &answer(input).encode(), &fds)?;
         let Some(held) = self.held.take() else {
             return Ok(());
         };
         events.forget(&self.listener);
         if held.pipe == Pipe::Watched {
-            events.forget(&self.pipe);
+            events.forget(self.outlet.source());
         }
         for other in &held.waiting {
             events.forget(other);
@@ -232,7 +253,7 @@ impl Holding {
             if freed.is_err() && held.read > self.terms.saved.saturating_add(MOST_UNSAVED) {
                 break Pipe::Refused(now + RETRY);
             }
-            match self.spool.fill(self.pipe.as_fd(), held.read, MOVED) {
+            match self.spool.fill(&self.outlet, held.read, MOVED) {
                 Ok(0) => break Pipe::Ended,
                 Ok(count) => held.read += count as u64,
                 Err(Errno::EAGAIN) => break Pipe::Watched,
@@ -243,10 +264,18 @@ impl Holding {
         let (was, is) = (held.pipe == Pipe::Watched, next == Pipe::Watched);
         held.pipe = next;
         if was && !is {
-            events.forget(&self.pipe);
-        } else if is && !was && events.listen_to(&self.pipe).is_err() {
+            events.forget(self.outlet.source());
+        } else if is && !was && events.listen_to(self.outlet.source()).is_err() {
             held.pipe = Pipe::Refused(now + RETRY);
         }
+    }
+}
+
+/// Returns an answer of this version.
+fn answer(input: Attached) -> Answer {
+    Answer {
+        version: VERSION,
+        input,
     }
 }
 

@@ -12,6 +12,7 @@ use nix::sys::signal::SigSet;
 use nix::unistd::Pid;
 
 use super::command_limits::CommandLimits;
+use super::terminal::Terminal;
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::Request;
@@ -36,6 +37,15 @@ const NOT_EXECUTED: i32 = 127;
 /// Closes [`SCRIPT`] in the shell, which has opened the script under another number by then.
 const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
 
+/// A shell that runs.
+pub(super) struct Started {
+    pub(super) pid: Pid,
+    /// The terms of a kept command.
+    pub(super) terms: Option<Terms>,
+    /// The controlling side of its terminal, if it has one.
+    pub(super) terminal: Option<OwnedFd>,
+}
+
 /// A request, and the parts of an exec that are made before the fork.
 struct Prepared {
     request: Request,
@@ -44,15 +54,23 @@ struct Prepared {
     script: Option<OwnedFd>,
 }
 
-/// Starts the shell of a request and returns once it has executed, or could not. Also returns the terms of a kept command.
+/// Starts the shell of a request and returns once it has executed, or could not. The host is sent the terminal of the command on `stdin`.
 pub(super) fn start(
     request: OwnedFd,
     ruleset: Option<OwnedFd>,
     [output, stdin]: [&OwnedFd; 2],
     cgroup: Option<&OwnedFd>,
     limits: CommandLimits,
-) -> io::Result<(Pid, Option<Terms>)> {
+) -> io::Result<Started> {
     let prepared = Prepared::read(request, ruleset)?;
+    let terminal = match prepared.request.terminal {
+        Some(size) => Some(Terminal::open(size, stdin)?),
+        None => None,
+    };
+    let [output, stdin] = match &terminal {
+        Some(terminal) => [&terminal.programs; 2],
+        None => [output, stdin],
+    };
     let (mut failure, failing) = io::pipe()?;
     // This closes the original: otherwise the pipe would never end.
     let failing = above_the_childs(failing)?;
@@ -92,7 +110,11 @@ pub(super) fn start(
     let mut errno = Vec::new();
     _ = failure.read_to_end(&mut errno);
     match errno.first_chunk() {
-        None => Ok((pid, prepared.request.kept)),
+        None => Ok(Started {
+            pid,
+            terms: prepared.request.kept,
+            terminal: terminal.map(|terminal| terminal.hosts),
+        }),
         Some(errno) => {
             _ = nix::sys::wait::waitpid(pid, None);
             Err(io::Error::from_raw_os_error(i32::from_ne_bytes(*errno)))
@@ -112,6 +134,7 @@ pub(super) fn warm_up() {
         env: std::iter::repeat_with(variable).take(32).collect(),
         nice: 0,
         oom_score_adj: 0,
+        terminal: None,
         kept: None,
         sandbox: Recipe::sample(),
     };
@@ -181,6 +204,9 @@ fn become_shell(
     // A crash must not fill the workspace with the memory of a command.
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
     limits.apply()?;
+    if request.terminal.is_some() {
+        rustix::process::ioctl_tiocsctty(stdin)?;
+    }
     sys::duplicate(stdin, 0)?;
     sys::duplicate(output, 1)?;
     sys::duplicate(output, 2)?;

@@ -67,11 +67,13 @@ fn wait(control: OwnedFd, limits: &OwnLimits, of_command: CommandLimits) -> ! {
             cgroup,
             ruleset,
             kept,
+            fed,
         }) = Frame::decode(frame)
         && let attached = (Attached {
             cgroup,
             ruleset,
             kept,
+            fed,
         })
         && let Some(start) = Start::new(control, fds, attached)
     {

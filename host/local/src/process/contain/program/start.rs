@@ -25,6 +25,7 @@ pub(super) struct Attached {
     pub(super) cgroup: bool,
     pub(super) ruleset: bool,
     pub(super) kept: bool,
+    pub(super) fed: bool,
 }
 
 impl Start {
@@ -44,6 +45,7 @@ impl Start {
             cgroup,
             ruleset,
             kept,
+            fed,
         } = attached;
         let mut fds = fds.into_iter();
         let rest = (|| {
@@ -51,7 +53,7 @@ impl Start {
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
             let ruleset = if ruleset { Some(fds.next()?) } else { None };
             let kept = if kept {
-                Some(Descriptors::take(&mut fds)?)
+                Some(Descriptors::take(&mut fds, fed)?)
             } else {
                 None
             };

@@ -19,6 +19,7 @@ use super::holding::{Holding, Met};
 use super::start::Start;
 use super::{shell, until};
 use crate::process::contain::cgroup::Killer;
+use crate::process::contain::kept::Line;
 use crate::process::contain::own_children::OwnChildren;
 use crate::process::contain::sys;
 use crate::process::contain::tree::{ROUND_MS, Tree};
@@ -142,29 +143,41 @@ impl Supervisor {
             let limits = kept.is_some().then(OwnLimits::read);
             // Once the shell has started, nothing may fail: the caller would hear that the command did not start.
             let streams = [&output, &stdin];
-            let (shell, terms) =
-                shell::start(request, ruleset, streams, cgroup.as_ref(), of_command)?;
-            Ok::<_, io::Error>((events, own, killer, shell, terms.zip(limits)))
+            let shell = shell::start(request, ruleset, streams, cgroup.as_ref(), of_command)?;
+            Ok::<_, io::Error>((events, own, killer, shell, limits))
         })();
-        let (events, own, killer, shell, terms) = begun.map_err(|error| {
+        let (events, own, killer, shell, limits) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
         drop(stdin);
+        let shell::Started {
+            pid: shell,
+            terms,
+            terminal,
+        } = shell;
         let started = started(&own, shell);
-        let holding = terms.zip(kept);
+        let (mut output, mut holding) = (Some(output), None);
+        if let (Some(terms), Some(limits), Some(kept)) = (terms, limits, kept) {
+            // The output of a terminal is moved into the pipe here while no host is there.
+            let line = terminal.and_then(|terminal| {
+                let writer = output.take()?;
+                Some(Line { terminal, writer })
+            });
+            holding = Some(Holding::new(terms, kept, line, cgroup, limits));
+        }
         Ok(Self {
             own,
             shell,
             started: Some(started),
-            output: Some(output),
+            output,
             host: Some(control),
             frames: Frames::default(),
             events,
             cgroup: killer,
             exited: None,
             ending: Ending::No,
-            holding: holding.map(|((terms, limits), fds)| Holding::new(terms, fds, cgroup, limits)),
+            holding,
         })
     }
 
@@ -321,6 +334,11 @@ impl Supervisor {
                 self.tell(&[Frame::Killing]);
                 if !matches!(self.ending, Ending::Killing(_)) {
                     self.kill(ROUND_MS.0);
+                }
+            }
+            Frame::CloseInput => {
+                if let Some(holding) = &mut self.holding {
+                    holding.close_input();
                 }
             }
             _ => {}

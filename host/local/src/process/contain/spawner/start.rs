@@ -11,6 +11,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolhost_sandbox::Sandbox;
+use toolhost_workspace::process::Stdin;
 
 use super::spares::{Origin, watched};
 use super::{PATIENCE, Spawner, has_ended};
@@ -53,6 +54,7 @@ impl Attached {
             cgroup: self.leaf.is_some(),
             ruleset: self.sandbox.descriptors().next().is_some(),
             kept: self.kept.is_some(),
+            fed: self.kept.as_ref().is_some_and(|kept| kept.input.is_some()),
         }
     }
 
@@ -240,6 +242,10 @@ fn request(spawn: &Spawn<'_>) -> io::Result<Request> {
         env: env.collect::<Result<_, _>>()?,
         nice: spawn.nice,
         oom_score_adj: spawn.oom_score_adj,
+        terminal: match spawn.stdin {
+            Stdin::Terminal(size) => Some(*size),
+            Stdin::None | Stdin::Bytes(_) | Stdin::Pipe => None,
+        },
         kept: spawn.kept.map(|kept| kept.terms),
         sandbox: spawn.sandbox.encode(),
     })
