@@ -95,6 +95,7 @@ async fn the_embedded_tools_are_what_providers_take() {
         [
             "execute",
             "process_output",
+            "process_input",
             "process_list",
             "process_signal",
             "read_file",

@@ -1,4 +1,4 @@
-//! The four tools through their component, on real processes. What they decide is tested beside their code; here is what
+//! The tools of the plugin `shell` through their component, on real processes. What they decide is tested beside their code; here is what
 //! only the whole shows.
 
 /// The cases of the plugin's own tests, through its component.
@@ -6,6 +6,7 @@ mod cases;
 mod ordinary;
 mod same_as_sh;
 mod shell;
+mod terminals;
 
 use serde_json::{Value, json};
 

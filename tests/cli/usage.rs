@@ -15,7 +15,7 @@ fn bad_usage_is_one_line_and_exits_with_2() {
         ),
         (
             &["call", "nope"],
-            "toolhost: there is no tool \"nope\"; the tools are execute, process_output, process_list, process_signal",
+            "toolhost: there is no tool \"nope\"; the tools are execute, process_output, process_input, process_list, process_signal",
         ),
         (
             &["call", "execute", "--server", "ftp://x"],

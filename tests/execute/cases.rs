@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use toolhost_workspace::operation::{
-    Answer, End, InfoOf, Open, Operation, Read, SendSignal, Start, TakeSnapshot, Wait,
+    Answer, End, InfoOf, Open, Operation, Read, SendInput, SendSignal, Start, TakeSnapshot, Wait,
 };
 use toolhost_workspace::process::{
-    Cause, Chunk, Command, Error, ExitStatus, Info, Saved, Shell, Snapshot, Started, State,
-    Survivor, Waited, Wake,
+    Cause, Chunk, Command, Error, ExitStatus, Info, Input, Saved, Screen, Shell, Snapshot, Started,
+    State, Stdin, Survivor, Waited, Wake,
 };
 use toolhost_workspace::{Context, Workspace};
 
@@ -22,6 +22,7 @@ use crate::harness::{Setup, call, request};
 struct Scripted {
     case: Value,
     started: Mutex<Vec<Value>>,
+    written: Mutex<Vec<Value>>,
 }
 
 impl Scripted {
@@ -60,6 +61,22 @@ impl Scripted {
         }
     }
 
+    fn takes_input(&self) -> bool {
+        let script = self.script();
+        let is_open = script["takes_input"] == true || script["shows"].is_string();
+        is_open && self.state() == State::Running
+    }
+
+    fn write(&self, input: Input) -> Result<State, Error> {
+        self.written.lock().unwrap().push(match input {
+            Input::Bytes(bytes) => json!(String::from_utf8(bytes).unwrap()),
+            Input::Close => json!("(the end)"),
+            Input::Resize(size) => json!([size.rows, size.columns]),
+        });
+        self.failure("input_fails")
+            .unwrap_or_else(|| Ok(self.state()))
+    }
+
     /// Returns this, if the process of the case is asked for.
     fn find<T>(&self, id: &str, found: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
         match self.script()["id"] == id {
@@ -69,11 +86,17 @@ impl Scripted {
     }
 
     fn start(&self, command: Command) -> Result<Started, Error> {
-        self.started.lock().unwrap().push(json!({
+        let mut shown = json!({
             "command": command.command,
             "workdir": command.workdir,
             "background": command.background,
-        }));
+        });
+        match command.stdin {
+            Stdin::Pipe => shown["stdin"] = "pipe".into(),
+            Stdin::Terminal(_) => shown["stdin"] = "terminal".into(),
+            Stdin::None | Stdin::Bytes(_) => {}
+        }
+        self.started.lock().unwrap().push(shown);
         match self.case["start_fails"].as_str() {
             Some(error) => Err(Error::Failed(error.to_owned())),
             None => Ok(Started {
@@ -115,6 +138,14 @@ impl Scripted {
                 .collect(),
             saved: Saved::None,
             denials: Vec::new(),
+            takes_input: self.takes_input(),
+            screen: self.script()["shows"].as_str().map(|text| Screen {
+                text: text.to_owned(),
+                cursor: Some((1, 1)),
+                alternate: self.script()["alternate"] == true,
+                application_keys: self.script()["alternate"] == true,
+                ..Screen::default()
+            }),
         };
         self.failure("snapshot_fails").unwrap_or(Ok(snapshot))
     }
@@ -163,6 +194,9 @@ impl Scripted {
             Operation::SendSignal(SendSignal { id, .. }) => {
                 Answer::SendSignal(self.find(&id, || Ok(self.state())))
             }
+            Operation::SendInput(SendInput { id, input, .. }) => {
+                Answer::SendInput(self.find(&id, || self.write(input)))
+            }
             Operation::InfoOf(InfoOf { id, .. }) => {
                 Answer::InfoOf(self.find(&id, || Ok(self.info(&id))))
             }
@@ -199,6 +233,7 @@ async fn every_case_has_its_outcome() {
         let workspace = Arc::new(Scripted {
             case: case.clone(),
             started: Mutex::default(),
+            written: Mutex::default(),
         });
         let setup = Setup::with(|builder| builder.workspace(workspace.clone())).await;
         let tool = case["tool"].as_str().unwrap();
@@ -218,6 +253,10 @@ async fn every_case_has_its_outcome() {
         }
         if let Some(started) = workspace.started.lock().unwrap().first() {
             seen.insert("started".to_owned(), started.clone());
+        }
+        let written = std::mem::take(&mut *workspace.written.lock().unwrap());
+        if !written.is_empty() {
+            seen.insert("written".to_owned(), written.into());
         }
         assert_eq!(Some(&seen), case["outcome"].as_object(), "{}", case["name"]);
         setup.host.shutdown().await;

@@ -1,6 +1,6 @@
 //! The embedded plugins as bytes. The build script builds them, so they always fit the sources and the contract beside them.
 
-/// The component of the tools `execute`, `process_output`, `process_list` and `process_signal`.
+/// The component of the tools `execute`, `process_output`, `process_input`, `process_list` and `process_signal`.
 ///
 /// It needs the grant `processes`.
 pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));

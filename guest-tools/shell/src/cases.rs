@@ -4,15 +4,16 @@
 //! at in the diff: `WRITE_CASES=1 cargo test -p toolhost-shell cases`.
 
 use serde_json::{Map, Value, json};
-use toolhost_sdk::processes::{Cause, Error, Wake};
-use toolhost_sdk::testing::{FakeProcess, FakeProcesses};
+use toolhost_sdk::processes::{Cause, Error, Screen, Stdin, TerminalSize, Wake};
+use toolhost_sdk::testing::{FakeProcess, FakeProcesses, Input};
 use toolhost_sdk::{Tool, ToolError};
 
 use crate::execute::Execute;
+use crate::process_input::ProcessInput;
 use crate::process_list::ProcessList;
 use crate::process_output::ProcessOutput;
 use crate::process_signal::ProcessSignal;
-use crate::{execute, process_list, process_output, process_signal};
+use crate::{execute, process_input, process_list, process_output, process_signal};
 
 fn text<'a>(script: &'a Value, name: &str) -> Option<&'a str> {
     script[name].as_str()
@@ -29,6 +30,22 @@ fn process(script: &Value) -> FakeProcess {
             "timed_out" => Wake::TimedOut,
             other => panic!("{other}"),
         });
+    }
+    if script["takes_input"] == true {
+        process = process.takes_input();
+    }
+    if let Some(shown) = text(script, "shows") {
+        process = process.shows(Screen {
+            size: TerminalSize::default(),
+            text: shown.to_owned(),
+            cursor: Some((1, 1)),
+            title: String::new(),
+            alternate: script["alternate"] == true,
+            application_keys: script["alternate"] == true,
+        });
+    }
+    if let Some(error) = text(script, "input_fails") {
+        process = process.fails_to_take_input(Error::Failed(error.to_owned()));
     }
     if let Some(error) = text(script, "wait_fails") {
         process = process.fails_to_wait(Error::Failed(error.to_owned()));
@@ -89,6 +106,9 @@ fn outcome(case: &Value) -> Map<String, Value> {
         ProcessOutput::NAME => parsed(&arguments)
             .and_then(|arguments| process_output::run(&processes, arguments))
             .map(|report| json!(report)),
+        ProcessInput::NAME => parsed(&arguments)
+            .and_then(|arguments| process_input::run(&processes, arguments))
+            .map(|report| json!(report)),
         ProcessSignal::NAME => parsed(&arguments)
             .and_then(|arguments| process_signal::run(&processes, &arguments))
             .map(|outcome| json!(outcome)),
@@ -108,12 +128,26 @@ fn outcome(case: &Value) -> Map<String, Value> {
         Err(error) => _ = outcome.insert("refusal".to_owned(), error.to_string().into()),
     }
     if let Some(started) = processes.started().first() {
-        let started = json!({
+        let mut shown = json!({
             "command": started.command,
             "workdir": started.workdir,
             "background": started.background,
         });
-        outcome.insert("started".to_owned(), started);
+        match started.stdin {
+            Stdin::Pipe => shown["stdin"] = "pipe".into(),
+            Stdin::Terminal(_) => shown["stdin"] = "terminal".into(),
+            Stdin::None | Stdin::Bytes(_) => {}
+        }
+        outcome.insert("started".to_owned(), shown);
+    }
+    let written = |(_, input)| match input {
+        Input::Bytes(bytes) => json!(String::from_utf8(bytes).unwrap()),
+        Input::Close => json!("(the end)"),
+        Input::Resize(size) => json!([size.rows, size.columns]),
+    };
+    let written: Vec<_> = processes.inputs().into_iter().map(written).collect();
+    if !written.is_empty() {
+        outcome.insert("written".to_owned(), written.into());
     }
     outcome
 }

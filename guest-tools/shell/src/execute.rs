@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{
-    Error, Host, Process, Processes, Shell, StartOptions, State, WaitOptions,
+    Error, Host, Process, Processes, Shell, StartOptions, State, Stdin, TerminalSize, WaitOptions,
 };
 use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths};
 
@@ -60,13 +60,19 @@ pub(crate) struct Arguments {
     /// for commands whose result you need, prefer foreground with a longer timeout. Use this parameter instead of shell
     /// '&', which leaves an untracked process that process_output cannot read.
     run_in_background: Option<bool>,
+    /// Run the command in a terminal of 24 rows and 80 columns: for programs that ask, draw or want one, such as python3, gdb, vim, npm init
+    /// or ssh-keygen. Type with process_input. The reply comes when the program waits for input, at the latest after the timeout, and has
+    /// the screen.
+    terminal: Option<bool>,
+    /// Keep standard input open without a terminal, so that process_input can write to it. Without this it is empty.
+    keep_input_open: Option<bool>,
 }
 
 impl Tool for Execute {
     const NAME: &'static str = "execute";
     const TITLE: Option<&'static str> = Some("Run a command");
     const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output and exit code. Runs \
-        in {{shell}}, without a terminal and without standard input. Each command runs in a new shell: a cd and \
+        in {{shell}}, without a terminal and without standard input unless asked for. Each command runs in a new shell: a cd and \
         variables do not last, so use workdir.\n\
         The reply comes when the command ends, or when the timeout (default 10s) is over. At the timeout the command is \
         not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
@@ -130,12 +136,19 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         Ok(shell) => shell,
         Err(error) => return Ok(not_started(&error, in_background)),
     };
+    let stdin = match (arguments.terminal, arguments.keep_input_open) {
+        (Some(true), _) => Stdin::Terminal(TerminalSize::default()),
+        (_, Some(true)) => Stdin::Pipe,
+        _ => Stdin::None,
+    };
+    let takes_input = stdin != Stdin::None;
     let begin = Instant::now();
     let command = promoted.unwrap_or(arguments.command);
     let started = processes.start(StartOptions {
         command: command.clone(),
         workdir,
         background: in_background,
+        stdin,
         ..StartOptions::default()
     });
     let mut notes = Notes::default();
@@ -158,7 +171,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             let report = foreground::report(
                 (processes, process.as_ref()),
                 (&command, shell),
-                notes,
+                (notes, takes_input),
                 timeout,
                 begin,
             );

@@ -1,4 +1,4 @@
-//! The tools `execute`, `process_output`, `process_list` and `process_signal`, as a plugin.
+//! The tools `execute`, `process_input`, `process_output`, `process_list` and `process_signal`, as a plugin.
 //!
 //! The tools decide: what an argument means, when a command goes to the background, how much of its output is shown, and
 //! what the model is told. They do nothing by themselves; starting, waiting and signalling are imports. Each tool has a
@@ -14,24 +14,34 @@ mod environment;
 mod execute;
 mod file_dump;
 mod git;
+mod keys;
 mod kill;
 mod notes;
+mod process_input;
 mod process_list;
 mod process_output;
 mod process_signal;
 mod prompt;
 mod report;
+mod settle;
 mod start_error;
 mod wait;
 
 use toolhost_sdk::{ToolError, export_tools};
 
 use execute::Execute;
+use process_input::ProcessInput;
 use process_list::ProcessList;
 use process_output::ProcessOutput;
 use process_signal::ProcessSignal;
 
-export_tools!(Execute, ProcessOutput, ProcessList, ProcessSignal);
+export_tools!(
+    Execute,
+    ProcessOutput,
+    ProcessInput,
+    ProcessList,
+    ProcessSignal
+);
 
 /// An error about the arguments, with the very text that the model reads.
 fn invalid(text: impl Into<String>) -> ToolError {

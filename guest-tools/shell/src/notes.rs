@@ -141,7 +141,28 @@ pub(crate) fn killed(code: i32) -> Option<&'static str> {
 
 /// The last line looks like a question, and the process still runs.
 pub(crate) const PROMPT: &str = "The last line looks like a prompt, but standard input is closed, so that nobody can answer. End the \
-    process, and run the command with its answers as options (such as -y) or piped in.";
+    process, and run the command with its answers as options (such as -y) or piped in, or with terminal=true to answer with process_input.";
+
+/// The last line looks like a question, and the input is open.
+pub(crate) const OPEN_PROMPT: &str =
+    "The last line looks like a prompt: answer it with process_input.";
+
+/// The program runs, and its input is open.
+pub(crate) fn takes_input(id: &str) -> String {
+    if ends_with_call() {
+        return ENDS_WITH_CALL.to_owned();
+    }
+    format!(
+        "The command runs and takes input: type with process_input and process_id \"{id}\", look with process_output, and end it with \
+         process_signal."
+    )
+}
+
+/// The input of a process is closed.
+pub(crate) const NO_OPEN_INPUT: &str = "the process takes no input: run the command again with terminal=true, or with keep_input_open=true";
+
+/// A process cannot be typed into any more.
+pub(crate) const HAS_ENDED: &str = "the process has ended, and nothing was typed";
 
 /// The shell does not know something of the command that bash knows.
 pub(crate) const BASH: &str = "The command is written for bash, and ran in sh, a POSIX shell. Write it for sh; or, if the workspace has \
@@ -149,11 +170,11 @@ pub(crate) const BASH: &str = "The command is written for bash, and ran in sh, a
 
 /// The command has asked a question and read the end of its input.
 pub(crate) const NO_INPUT: &str = "The command asked for input, and standard input is empty. Run it with its answers as options (such as -y) or \
-    piped in.";
+    piped in, or with terminal=true to answer with process_input.";
 
 /// The program wants a terminal.
-pub(crate) const TERMINAL: &str = "The program wants a terminal, and commands have none. Use its options for scripts, or another program; \
-    end it with process_signal if it still runs.";
+pub(crate) const TERMINAL: &str = "The program wants a terminal, and this command had none. Use its options for scripts, or run it with \
+    terminal=true; end it with process_signal if it still runs.";
 
 /// Git does not know who commits.
 pub(crate) const IDENTITY: &str = "Git does not know who commits. Say it in this repository: git config user.name \"…\" && git config \

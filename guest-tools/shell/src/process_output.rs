@@ -6,7 +6,7 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{
-    Chunk, Error, Host, Process, Processes, Snapshot, State, WaitOptions, Wake,
+    Chunk, Error, Host, Process, Processes, Snapshot, State, WaitOptions, Waited, Wake,
 };
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
@@ -21,6 +21,7 @@ use crate::{invalid, prompt, wait};
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 const MIN_WAIT: Duration = Duration::from_secs(1);
 const MAX_WAIT: Duration = Duration::from_hours(1);
+pub(crate) const MAX_DURATION: Duration = MAX_WAIT.saturating_add(Duration::from_mins(1));
 const DEFAULT_MAX_BYTES: u32 = 32 * 1024;
 const MIN_MAX_BYTES: u32 = 256;
 /// As JSON, each of these bytes can become six.
@@ -80,7 +81,7 @@ impl Tool for ProcessOutput {
         closed_world: true,
         ..Hints::NONE
     };
-    const MAX_DURATION: Option<Duration> = Some(MAX_WAIT.saturating_add(Duration::from_mins(1)));
+    const MAX_DURATION: Option<Duration> = Some(MAX_DURATION);
     type Arguments = Arguments;
 
     fn output_schema() -> Option<Schema> {
@@ -102,6 +103,18 @@ struct Request<'a> {
     max_bytes: u32,
     until: Option<&'a str>,
     base64: bool,
+}
+
+/// What a reply shows of a process.
+#[derive(Debug)]
+pub(crate) struct Look<'a> {
+    pub(crate) id: &'a str,
+    /// The cursor from which on the output is shown; `None`: both ends of all.
+    pub(crate) since: Option<u64>,
+    pub(crate) max_bytes: u32,
+    pub(crate) base64: bool,
+    /// Whether this is the reply to an input. Then the screen of a program that uses all of it stands for the output.
+    pub(crate) is_input: bool,
 }
 
 /// Runs one call.
@@ -158,7 +171,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
 }
 
 /// Returns how long to wait. A wait that is hardly one would have a model ask again and again.
-fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
+pub(crate) fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
     let Some(text) = argument else {
         return Ok(DEFAULT_WAIT);
     };
@@ -192,6 +205,22 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     } else {
         Some(wait::wait(process.as_ref(), &options, Instant::now()))
     };
+    let look = Look {
+        id: request.id,
+        since: request.since,
+        max_bytes: request.max_bytes,
+        base64: request.base64,
+        is_input: false,
+    };
+    seen(process.as_ref(), &look, waited)
+}
+
+/// Reports how a process stands and what it printed, after a wait or without one.
+pub(crate) fn seen(
+    process: &dyn Process,
+    look: &Look<'_>,
+    waited: Option<Result<Waited, Error>>,
+) -> Result<Report, Error> {
     if let Some(Err(Error::Invalid(reason))) = waited {
         return Err(Error::Invalid(reason));
     }
@@ -205,29 +234,32 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     })?;
 
     let mut notes = Notes::default();
-    let mut report = Report::of(&snapshot, request.id, &mut notes);
+    let mut report = Report::of(&snapshot, look.id, &mut notes);
     report.command = process.info().ok().map(|info| info.command);
     if snapshot.state == State::Running {
         report.success = true;
         if wake == Some(Wake::Clamped) {
-            notes.add(Rank::Running, notes::clamped(request.id));
-        } else {
+            notes.add(Rank::Running, notes::clamped(look.id));
+        } else if !look.is_input {
             notes.add(Rank::Running, notes::STILL_RUNNING);
         }
     }
     report.cancelled = wake == Some(Wake::Cancelled);
     report.match_end = match_end;
-    let mut report = match request.since {
+    let is_drawn = look.is_input && report.screen.as_ref().is_some_and(|screen| screen.full);
+    let mut report = match look.since {
+        // What such a program writes draws the screen.
+        _ if is_drawn => report,
         None => {
-            let cap = usize::try_from(request.max_bytes).unwrap_or(CAP);
-            report.with_output(process.as_ref(), &snapshot, cap, &mut notes)
+            let cap = usize::try_from(look.max_bytes).unwrap_or(CAP);
+            report.with_output(process, &snapshot, cap, &mut notes)
         }
         Some(since) => {
             let page = Page {
-                chunk: process.read(since, request.max_bytes)?,
+                chunk: process.read(since, look.max_bytes)?,
                 since,
-                max_bytes: request.max_bytes,
-                base64: request.base64,
+                max_bytes: look.max_bytes,
+                base64: look.base64,
             };
             page.shown_by(report, &snapshot, &mut notes)
         }
@@ -237,7 +269,11 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
         && snapshot.state == State::Running
         && prompt::is_prompt(&report.output)
     {
-        notes.add(Rank::Cause, notes::PROMPT);
+        let note = match snapshot.takes_input {
+            true => notes::OPEN_PROMPT,
+            false => notes::PROMPT,
+        };
+        notes.add(Rank::Cause, note);
     }
     report.note = notes.join();
     Ok(report)

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolhost_sdk::processes::{Cause, ExitStatus, Process, Saved, Snapshot, State};
+use toolhost_sdk::processes::{Cause, ExitStatus, Process, Saved, Screen, Snapshot, State};
 use toolhost_view::{Truncation, View, Windows};
 
 use crate::binary::Binary;
@@ -29,6 +29,9 @@ pub(crate) struct Report {
     /// What the output leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
+    /// What the terminal shows, if the command has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) screen: Option<ScreenReport>,
     /// Instead of the output: the bytes in base64, as asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) base64: Option<String>,
@@ -116,6 +119,37 @@ pub(crate) struct Truncated {
     saved: bool,
 }
 
+/// What the terminal of a command shows.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct ScreenReport {
+    /// Its rows, as lines. Empty ones at the end are left out.
+    pub(crate) text: String,
+    /// The row of the cursor, from 1; missing if it is hidden.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor_row: Option<u16>,
+    /// The column of the cursor, from 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cursor_column: Option<u16>,
+    /// Its title, if a program gave it one.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    title: String,
+    /// Whether a program uses all of it, such as an editor.
+    #[serde(skip_serializing_if = "is_false")]
+    pub(crate) full: bool,
+}
+
+impl ScreenReport {
+    fn of(screen: &Screen) -> Self {
+        Self {
+            text: screen.text.clone(),
+            cursor_row: screen.cursor.map(|(row, _)| row),
+            cursor_column: screen.cursor.map(|(_, column)| column),
+            title: screen.title.clone(),
+            full: screen.alternate,
+        }
+    }
+}
+
 /// A process that outlives the shell that started it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Survivor {
@@ -175,6 +209,7 @@ impl Report {
                 command: one.command.clone(),
             })
             .collect();
+        report.screen = snapshot.screen.as_ref().map(ScreenReport::of);
         if !snapshot.denials.is_empty() {
             notes.add(Rank::Cause, notes::denied(&snapshot.denials));
         }

@@ -16,7 +16,7 @@ use crate::git;
 use crate::kill;
 use crate::notes::{self, Notes, Rank};
 use crate::report::{Report, Status};
-use crate::{duration, file_dump, prompt, wait};
+use crate::{duration, file_dump, prompt, settle, wait};
 
 /// What is said of a process that the chat had, and has no more.
 const CHAT_ENDED: &str = "the chat was ended, and the command and its output with it";
@@ -25,16 +25,19 @@ const CHAT_ENDED: &str = "the chat was ended, and the command and its output wit
 const MOST_NAMED: u32 = 3;
 
 /// Waits for a process that was started a moment ago, and reports what came of it. Only a cancellation ends it, which is the
-/// host's to do.
+/// host's to do. A process that takes input is waited for until it waits for that itself.
 pub(crate) fn report(
     (processes, process): (&dyn Processes, &dyn Process),
     (command, shell): (&str, Shell),
-    mut notes: Notes,
+    (mut notes, takes_input): (Notes, bool),
     timeout: Duration,
     begin: Instant,
 ) -> Report {
     let id = process.id();
-    let waited = wait::wait(process, &WaitOptions::at_most(timeout), begin);
+    let waited = match takes_input {
+        true => settle::settled(process, (0, true), timeout, begin),
+        false => wait::wait(process, &WaitOptions::at_most(timeout), begin),
+    };
     let snapshot = match process.snapshot() {
         Ok(snapshot) => snapshot,
         Err(error) => return without_output(&id, &waited, &error, (timeout, begin)),
@@ -42,11 +45,20 @@ pub(crate) fn report(
     let mut report = Report::of(&snapshot, &id, &mut notes);
     if matches!(&waited, Ok(waited) if waited.wake == Wake::Cancelled) {
         cancelled(&mut report, &snapshot.state, &id, begin.elapsed());
+    } else if snapshot.state == State::Running && takes_input {
+        report.background_process_id = Some(id.clone());
+        (report.success, report.exit_code) = (true, None);
+        notes.add(Rank::Running, notes::takes_input(&id));
     } else if snapshot.state == State::Running {
         report.background_process_id = Some(id.clone());
         still_running(&mut report, &id, waited, (timeout, begin), &mut notes);
     }
-    let mut report = report.with_output(process, &snapshot, CAP, &mut notes);
+    // What a program writes that uses the whole screen draws that.
+    let is_drawn = takes_input && report.screen.as_ref().is_some_and(|screen| screen.full);
+    let mut report = match is_drawn {
+        true => report,
+        false => report.with_output(process, &snapshot, CAP, &mut notes),
+    };
     report.explain(&mut notes);
     if report.timed_out && prompt::is_prompt(&report.output) {
         notes.add(Rank::Cause, notes::PROMPT);
@@ -55,10 +67,10 @@ pub(crate) fn report(
         true => prompt::has_asked(&report.output),
         false => report.has_failed() && prompt::found_no_input(&report.output),
     };
-    if has_asked {
+    if has_asked && !takes_input {
         notes.add(Rank::Cause, notes::NO_INPUT);
     }
-    if !report.success && prompt::found_no_terminal(&report.output) {
+    if !report.success && !takes_input && prompt::found_no_terminal(&report.output) {
         notes.add(Rank::Cause, notes::TERMINAL);
     }
     if let Some(advice) = git::advice(&report.output).filter(|_| report.has_failed()) {

@@ -105,6 +105,11 @@ impl Handler {
                 false => ".",
             });
         }
+        if has("process_input") {
+            text.push_str(
+                " A program that asks or draws is run with terminal=true, and answered with process_input.",
+            );
+        }
         if has("process_list") && caller.is_some_and(|caller| caller.reach.is_some()) {
             text.push_str(
                 " Keep the id of each process: process_list does not show processes of earlier calls.",

@@ -443,7 +443,7 @@ fn says_that_nobody_can_answer() {
       "exit_code": -1,
       "wall_duration_ms": 0,
       "error": "command timed out after 50ms",
-      "note": "The command was not killed and keeps running. Use process_output with process_id \"p1\" to wait for it, or process_signal to end it.\nThe last line looks like a prompt, but standard input is closed, so that nobody can answer. End the process, and run the command with its answers as options (such as -y) or piped in.",
+      "note": "The command was not killed and keeps running. Use process_output with process_id \"p1\" to wait for it, or process_signal to end it.\nThe last line looks like a prompt, but standard input is closed, so that nobody can answer. End the process, and run the command with its answers as options (such as -y) or piped in, or with terminal=true to answer with process_input.",
       "background_process_id": "p1",
       "command": "cp -i a b",
       "running": true,
