@@ -436,3 +436,38 @@ async fn a_hook_that_others_can_change_is_not_asked() {
     let refused = Url::new("http://localhost", &[], Some(token)).unwrap_err();
     assert!(refused.to_string().contains("chmod 600"), "{refused}");
 }
+
+/// What is typed into a shell can do as much as a command.
+#[tokio::test]
+async fn input_over_http_is_asked_about() {
+    let script = Script::new(
+        "read -r question; echo \"$question\" >> \"$1/questions\"; case $question in *forbidden*) echo 'not this'; exit 1;; esac",
+    );
+    let (setup, server) = with_agent(&script).await;
+    let start = json!({ "command": "sh", "keep_input_open": true, "run_in_background": true });
+    let body = json!({ "tool": "execute", "arguments": start });
+    let (_, reply) = server.put("a", "1", body).await;
+    let id = reply["processes"][0].as_str().unwrap();
+    let path = format!("/v1/chats/a/processes/{id}/input");
+    let types = async |text: &str| {
+        let request = server.request(reqwest::Method::POST, &path);
+        sent(request.json(&json!({ "text": text }))).await
+    };
+    let (status, answer) = types("echo x > forbidden\n").await;
+    assert_eq!(
+        (status, &answer["code"]),
+        (403, &json!("not_approved")),
+        "{answer}"
+    );
+    assert_eq!(answer["detail"], "the call was not approved: not this");
+    assert_eq!(types("echo x > allowed\n").await.0, 200);
+    setup.file("allowed").await;
+    assert!(!setup.root().join("forbidden").exists());
+    let questions = std::fs::read_to_string(script.path("questions")).unwrap();
+    let last: Value = serde_json::from_str(questions.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        (&last["tool"], &last["chat"]),
+        (&json!("process_input"), &json!("a"))
+    );
+    assert_eq!(last["arguments"]["text"], "echo x > allowed\n");
+}

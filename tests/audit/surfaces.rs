@@ -26,7 +26,7 @@ async fn every_surface_says_who_did_what() {
         }
     };
     let background = json!({
-        "tool": "execute", "arguments": { "command": "exec sleep 1000", "run_in_background": true },
+        "tool": "execute", "arguments": { "command": "exec sleep 1000", "run_in_background": true, "keep_input_open": true },
     });
     let (_, reply) = server.put("a", "1", background.clone()).await;
     let first = reply["processes"][0].as_str().unwrap();
@@ -38,6 +38,8 @@ async fn every_surface_says_who_did_what() {
     .await;
     let (_, reply) = server.put("a", "2", background).await;
     let second = reply["processes"][0].clone();
+    let input = format!("/v1/chats/a/processes/{}/input", second.as_str().unwrap());
+    post(&input, json!({ "text": "a password\n" })).await;
     let ended = server.request(reqwest::Method::DELETE, "/v1/chats/a");
     assert_eq!(ended.send().await.unwrap().status(), 200);
     for change in ["disable", "enable", "reload"] {
@@ -70,6 +72,11 @@ async fn every_surface_says_who_did_what() {
         let pick = |event: &&Value| fields.iter().map(|field| event[*field].clone()).collect();
         of(&events, name).iter().map(pick).collect()
     };
+    assert_eq!(
+        fields("process_input", &["chat", "plugin", "process", "bytes"]),
+        [json!(["a", null, second, 11])],
+        "and not what was typed"
+    );
     assert_eq!(
         fields("process_signal", &["chat", "plugin", "process", "signal"]),
         [

@@ -200,3 +200,91 @@ async fn a_signal_reaches_a_process() {
         (200, &json!("exited"), &json!("SIGTERM"))
     );
 }
+
+/// A call that starts a command in a terminal.
+async fn in_terminal(server: &Server, command: &str) -> String {
+    let arguments = json!({ "command": command, "terminal": true, "run_in_background": true });
+    let body = json!({ "tool": "execute", "arguments": arguments });
+    let (_, reply) = server.put("a", "terminal", body).await;
+    reply["processes"][0].as_str().unwrap().to_owned()
+}
+
+/// Sends an input, and returns the status and the body of the answer.
+async fn typed(server: &Server, chat: &str, id: &str, body: &Value) -> (u16, Value) {
+    let path = format!("/v1/chats/{chat}/processes/{id}/input");
+    let request = server.request(Method::POST, &path).json(body);
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn input_reaches_a_process_once() {
+    let (setup, server) = server().await;
+    let id = in_terminal(
+        &server,
+        "stty -echo; echo ready > ready; while read -r line; do echo \"<$line>\"; done; stty size",
+    )
+    .await;
+    setup.file("ready").await;
+    for (body, code) in [
+        (json!({}), "broken_request"),
+        (json!({ "text": "a", "base64": "YQ==" }), "broken_request"),
+        (json!({ "base64": "?" }), "broken_request"),
+        (json!({ "keys": ["enter"] }), "broken_request"),
+        (
+            json!({ "size": { "rows": 0, "columns": 80 } }),
+            "broken_request",
+        ),
+        (json!({ "size": { "rows": 24 } }), "broken_request"),
+        (
+            json!({ "text": "x", "id": "x".repeat(257) }),
+            "broken_request",
+        ),
+    ] {
+        let (status, answer) = typed(&server, "a", &id, &body).await;
+        assert_eq!(
+            (status, &answer["code"]),
+            (400, &json!(code)),
+            "{body}: {answer}"
+        );
+    }
+    let (status, _) = typed(&server, "b", &id, &json!({ "text": "x" })).await;
+    assert_eq!(status, 404);
+    let size = json!({ "rows": 30, "columns": 100 });
+    for _ in 0..3 {
+        let body = json!({ "id": "1", "size": size, "text": "once\r" });
+        let (status, answer) = typed(&server, "a", &id, &body).await;
+        assert_eq!(
+            (status, &answer["status"]),
+            (200, &json!("running")),
+            "{answer}"
+        );
+    }
+    // Bytes that are no text, and the end after them.
+    let body = json!({ "base64": STANDARD.encode(b"\xff\r"), "close": true });
+    assert_eq!(typed(&server, "a", &id, &body).await.0, 200);
+    let waiting = json!({ "process_id": id, "wait_timeout": "1h" });
+    let body = json!({ "tool": "process_output", "arguments": waiting });
+    let (_, reply) = server.put("a", "wait", body).await;
+    assert!(reply.to_string().contains("exited"), "{reply}");
+    let (_, output) = get(&server, &format!("/{id}/output")).await;
+    let bytes = STANDARD.decode(output["base64"].as_str().unwrap()).unwrap();
+    assert_eq!(bytes, b"<once>\r\n<\xff>\r\n30 100\r\n");
+    let (_, details) = get(&server, &format!("/{id}")).await;
+    assert_eq!(details["takes_input"], false);
+    let screen = &details["screen"];
+    assert_eq!(
+        (&screen["rows"], &screen["full"]),
+        (&json!(30), &json!(false))
+    );
+    assert!(
+        screen["text"].as_str().unwrap().starts_with("<once>\n"),
+        "{screen}"
+    );
+    let (status, answer) = typed(&server, "a", &id, &json!({ "text": "x" })).await;
+    assert_eq!(
+        (status, &answer["code"]),
+        (409, &json!("no_input")),
+        "{answer}"
+    );
+}

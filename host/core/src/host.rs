@@ -5,6 +5,7 @@ mod builder;
 mod connected;
 mod embedded;
 mod health;
+mod input;
 mod interrupted;
 mod live;
 mod lookup;
@@ -49,6 +50,7 @@ use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::{Builder, StartError};
 pub use embedded::{EMBEDDED, RUN_SCRIPT, SCRIPT, script};
+pub use input::{INPUT_TOOL, InputError};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
 pub use plugins::{
@@ -323,12 +325,16 @@ impl Host {
         grace: Option<Duration>,
         actor: &Actor,
     ) -> Result<process::State, process::Error> {
-        let inner = &self.inner;
-        let (audit, metrics) = (inner.audit.clone(), inner.metrics.clone());
-        let trail = Trail::of_client(audit, metrics, None, actor.name(), Some(chat), None);
-        let audited = Audited::new(self.seen_by(actor, &inner.workspace), trail);
+        let workspace = &self.inner.workspace;
+        let audited = Audited::new(self.seen_by(actor, workspace), self.trail_of(chat, actor));
         let workspace: &dyn Workspace = &audited;
         workspace.signal(Some(chat), process, signal, grace).await
+    }
+
+    /// Returns the trail of what an actor does in a chat without a call.
+    fn trail_of(&self, chat: &ChatId, actor: &Actor) -> Trail {
+        let (audit, metrics) = (self.inner.audit.clone(), self.inner.metrics.clone());
+        Trail::of_client(audit, metrics, None, actor.name(), Some(chat), None)
     }
 
     /// Returns the status of a call; `None` if there is no such call in this chat.

@@ -123,6 +123,14 @@ async fn what_other_tools_did_is_not_there() {
     let signal = ask(LISTER, Method::POST, &format!("{process}/signal"));
     let refused = signal.json(&json!({ "signal": "kill" })).send().await;
     assert_eq!(refused.unwrap().status(), 404);
+    let input = ask(RUNNER, Method::POST, &format!("{process}/input"));
+    let refused = input.json(&json!({ "text": "x" })).send().await.unwrap();
+    let (status, body): (_, Value) = (refused.status(), refused.json().await.unwrap());
+    assert_eq!(
+        (status.as_u16(), &body["code"]),
+        (403, &json!("bounded_token")),
+        "not its tool"
+    );
     assert!(is_alive(pid));
     // Each hears of its own calls, and of all that those did.
     let list = ask(LISTER, Method::PUT, "/calls/2").json(&json!({ "tool": "process_list" }));

@@ -48,6 +48,8 @@ kinds! {
         "this token is for some chats or tools only, and this concerns all of them";
     FOREIGN_WORKSPACE = 403, "foreign_workspace", "The token is for other workspaces",
         "this token is for other workspaces";
+    NOT_APPROVED = 403, "not_approved", "The operator's hook did not approve it",
+        "the call was not approved: no input without a person";
     FOREIGN_HOST = 403, "foreign_host", "The server is not known by this name",
         "the host \"evil.example\" is not known here; `--allow-host` makes it known";
     FOREIGN_ORIGIN = 403, "foreign_origin", "Pages of this origin may not use the server",
@@ -72,6 +74,8 @@ kinds! {
         "the body took too long";
     INPUT_MISMATCH = 409, "input_mismatch", "The call id was used for something else",
         "this call id was used with another tool or other arguments";
+    NO_INPUT = 409, "no_input", "The process does not take the input",
+        "its standard input is not open: only that of a process which was started with an open input or a terminal is, until it is closed";
     CANCELLED = 409, "cancelled", "The call was cancelled",
         "the call was cancelled";
     CHAT_BOUND = 409, "chat_bound", "The chat belongs to another workspace",

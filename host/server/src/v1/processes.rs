@@ -1,5 +1,7 @@
 //! `/v1/chats/{chat}/processes`: the processes of a chat, their output, and signals.
 
+mod input;
+
 use std::time::Duration;
 
 use axum::body::Body;
@@ -64,6 +66,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(get))
         .routes(routes!(output))
         .routes(routes!(signal))
+        .routes(routes!(input::input))
 }
 
 /// The query parameters that select processes.
@@ -109,6 +112,11 @@ struct ProcessDetails {
     survivors: Vec<Survivor>,
     /// How far the full copy of its output goes.
     saved: SavedStatus,
+    /// Whether its standard input is open, so that `…/input` can write to it.
+    takes_input: bool,
+    /// What its terminal shows, or showed last; absent without one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    screen: Option<input::Screen>,
 }
 
 /// A stretch of the output of a process.
@@ -149,9 +157,9 @@ fn signals() -> Object {
         .build()
 }
 
-/// The state of a process when a signal was sent to it.
+/// The state of a process when a signal or an input has reached it.
 #[derive(Serialize, ToSchema)]
-struct Signalled {
+struct Reached {
     /// The process.
     id: String,
     #[serde(flatten)]
@@ -212,6 +220,8 @@ async fn get(
         process: described(info),
         survivors: snapshot.survivors.into_iter().map(Survivor::from).collect(),
         saved: snapshot.saved.into(),
+        takes_input: snapshot.takes_input,
+        screen: snapshot.screen.map(input::Screen::from),
     }))
 }
 
@@ -283,7 +293,7 @@ fn json(id: String, mut chunk: Chunk) -> Response {
     post, path = "/v1/chats/{chat}/processes/{process}/signal", operation_id = "signalProcess", tag = "processes",
     params(ChatPath, ProcessPath),
     request_body = SignalRequest,
-    responses((status = 200, description = "How the process stood.", body = Signalled)),
+    responses((status = 200, description = "How the process stood.", body = Reached)),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "foreign_workspace", "unknown_process", "workspace_unavailable",
         "other_host", "host_lost", "host_unreachable", "unreadable"
@@ -310,7 +320,7 @@ async fn signal(
         .signal(&chat, &id, signal, asked.grace_ms, principal.actor())
         .await;
     let status = ProcessStatus::from(&state.map_err(problem)?);
-    Ok(Json(Signalled { id, status }).into_response())
+    Ok(Json(Reached { id, status }).into_response())
 }
 
 /// Describes a process with the call that started it.
