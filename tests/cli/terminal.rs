@@ -66,8 +66,13 @@ impl Site {
 
     /// Starts a background process, and returns its id.
     async fn process(&self, chat: &str, command: &str) -> String {
+        self.process_with(chat, command, "keep_input_open").await
+    }
+
+    /// Starts a background process with this argument of `execute` set, and returns its id.
+    async fn process_with(&self, chat: &str, command: &str, set: &str) -> String {
         let path = format!("/v1/chats/{chat}/calls");
-        let arguments = json!({ "command": command, "run_in_background": true });
+        let arguments = json!({ "command": command, "run_in_background": true, set: true });
         let body = json!({ "tool": "execute", "arguments": arguments });
         let request = self
             .serving

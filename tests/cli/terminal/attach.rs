@@ -75,3 +75,48 @@ async fn it_ends_with_the_process() {
         std::fs::remove_file(site.path("go")).unwrap();
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_go_to_a_process_with_a_terminal() {
+    let site = Site::new();
+    let command = "printf 'name? '; read -r name; echo \"<$name>\"; stty size; trap 'echo interrupted; exit 3' INT; echo ready; cat";
+    let id = site.process_with("a", command, "terminal").await;
+    site.until_written(&id, 6).await;
+    let attach = || Terminal::start(&site.command(&["attach", &id, "--input"]), 100, 30);
+    let mut terminal = attach();
+    // What is on the screen is shown first.
+    terminal.until_shown("name?");
+    terminal.until_shown("Ctrl-] detaches");
+    terminal.press("Ada\r");
+    terminal.until_shown("<Ada>");
+    terminal.until_shown("30 100");
+    terminal.until_shown("ready");
+    terminal.press("\u{1d}");
+    let (status, screen, _) = terminal.ended().await;
+    assert_eq!(status.code(), Some(0), "{screen}");
+    assert!(screen.contains("which runs on"), "{screen}");
+    // Ctrl-C is a key like others, and the exit code is that of the process.
+    let mut terminal = attach();
+    terminal.until_shown("detaches");
+    terminal.press("\u{3}");
+    let (status, screen, _) = terminal.ended().await;
+    assert_eq!(status.code(), Some(1), "{screen}");
+    assert!(screen.contains("interrupted"), "{screen}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn standard_input_goes_to_an_open_input() {
+    let site = Site::new();
+    let id = site.process("a", "cat; echo end").await;
+    let mut attached = site.command(&["attach", &id, "--input"]);
+    attached.stdin(std::process::Stdio::piped());
+    attached.stdout(std::process::Stdio::piped());
+    let mut attached = attached.spawn().unwrap();
+    let mut stdin = attached.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"one\n\xff\n").unwrap();
+    drop(stdin);
+    let output = finished(attached).await;
+    assert_eq!(output.stdout, b"one\n\xff\nend\n");
+    let closed = site.run(&["attach", &id, "--input"]);
+    assert_eq!(closed.status.code(), Some(2), "{closed:?}");
+}

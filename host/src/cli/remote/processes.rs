@@ -41,6 +41,20 @@ pub(in crate::cli) struct Process {
     pub(in crate::cli) usage: Option<Usage>,
     #[serde(default)]
     pub(in crate::cli) last_line: Option<String>,
+    /// Whether its standard input is open; false in a list.
+    #[serde(default)]
+    pub(in crate::cli) takes_input: bool,
+    /// What its terminal shows; `None` in a list, and without a terminal.
+    #[serde(default)]
+    pub(in crate::cli) screen: Option<Screen>,
+}
+
+/// What the terminal of a process shows.
+#[derive(Clone, Debug, Deserialize)]
+pub(in crate::cli) struct Screen {
+    pub(in crate::cli) text: String,
+    /// Whether a program uses all of it.
+    pub(in crate::cli) full: bool,
 }
 
 /// What a process and everything that it started use.
@@ -237,6 +251,20 @@ impl Server {
             total,
             end,
         })
+    }
+
+    /// Writes to the standard input of a process, ends it, or changes the size of its terminal.
+    pub(in crate::cli) async fn input(
+        &self,
+        chat: &ChatId,
+        id: &str,
+        input: &Value,
+    ) -> anyhow::Result<()> {
+        let path = ["v1", "chats", chat.as_str(), "processes", id, "input"];
+        let url = self.place.url(&path);
+        self.send(Method::POST, url, Some(input.to_string()))
+            .await?;
+        Ok(())
     }
 
     /// Sends a signal to a process and to everything that it started, and returns how it stood.
