@@ -475,3 +475,24 @@ fn vendored_libraries_are_those_of_their_packages() {
         assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{file}");
     }
 }
+
+#[needs(client = "console", program = "chromium")]
+#[tokio::test]
+async fn a_person_types_into_a_terminal_and_an_open_input() {
+    let console = Console::start(&[]);
+    let seen = console.run("typing", json!({})).await;
+    let shown = seen["shown"].as_str().unwrap();
+    // An arrow, Alt-x and a part of F1.
+    assert!(shown.contains("033   [   A 033   x 033"), "{shown}");
+    assert_ne!(seen["left"], "typing-screen");
+    let processes = console
+        .serving
+        .request(reqwest::Method::GET, "/v1/chats/typing/processes");
+    let processes: Value = processes.send().await.unwrap().json().await.unwrap();
+    let ended = processes["processes"].as_array().unwrap();
+    let ends: Vec<_> = ended
+        .iter()
+        .map(|one| (&one["exit_code"], &one["signal"]))
+        .collect();
+    assert_eq!(ends[0], (&json!(0), &Value::Null), "{processes}");
+}

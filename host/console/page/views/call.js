@@ -7,6 +7,7 @@ import { address, api, callAddress, processAddress } from "../core/api.js";
 import { isLiveProcess, outerOf } from "../core/chat.js";
 import { Output } from "../output/model.js";
 import { Viewer } from "../output/viewer.js";
+import { Typing } from "./typing.js";
 import { counted, durationText, line, sizeText, visible } from "../core/text.js";
 
 /** @typedef {import("../core/chat.js").Call} Call @typedef {import("../core/chat.js").Process} Process */
@@ -129,6 +130,7 @@ export function ProcessPart({ process, follower, mayEnd }) {
     </div>
     <div class="by">in <${Name} text=${workdir} most=${300} /></div>
     ${process.isGone && html`<p class="hint">The server no longer has this process: it went with its chat.</p>`}
+    ${live && mayEnd && !process.isGone && html`<${Typing} key=${`typing-${id}`} process=${process} chat=${chat} />`}
     ${total_bytes > 0 || live ? html`<${OutputPart} key=${id} process=${process} follower=${follower} />` : html`<p class="hint">It wrote nothing.</p>`}
   </section>`;
 }
