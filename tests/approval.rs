@@ -441,7 +441,7 @@ async fn a_hook_that_others_can_change_is_not_asked() {
 #[tokio::test]
 async fn input_over_http_is_asked_about() {
     let script = Script::new(
-        "read -r question; echo \"$question\" >> \"$1/questions\"; case $question in *forbidden*) echo 'not this'; exit 1;; esac",
+        "read -r question; printf '%s\\n' \"$question\" >> \"$1/questions\"; case $question in *forbidden*) echo 'not this'; exit 1;; esac",
     );
     let (setup, server) = with_agent(&script).await;
     let start = json!({ "command": "sh", "keep_input_open": true, "run_in_background": true });

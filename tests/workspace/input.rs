@@ -177,7 +177,7 @@ async fn a_screen_is_what_was_drawn_and_follows_the_size() {
     assert_eq!(place.screen(&id).await.size, size);
     let wrong = Size {
         rows: 1,
-        columns: 5000,
+        columns: 301,
     };
     let refused = place.input(&id, Input::Resize(wrong)).await.unwrap_err();
     assert!(matches!(refused, Error::Invalid(_)), "{refused:?}");
@@ -197,6 +197,27 @@ async fn a_terminal_answers_where_its_cursor_is() {
     let id = place.start_with(text, terminal()).await;
     let (_, output) = place.ended(&id).await;
     assert!(output.contains(r"033   [   1   ;   3   R"), "{output}");
+}
+
+/// Each of these sequences clears the whole screen, which takes a thousand times as long as to write it.
+#[tokio::test]
+async fn what_is_slow_to_draw_holds_nothing_up() {
+    let place = Place::new().await;
+    let id = place
+        .start_with(
+            "yes $(printf '\\033c') | head -c 1000000; printf '\\033cdone'; cat",
+            terminal(),
+        )
+        .await;
+    place.until(&id, 990_000, "done").await;
+    let other = place.start("echo other").await;
+    assert_eq!(place.ended(&other).await.1, "other\n");
+    let drawn = async {
+        while place.screen(&id).await.text != "done" {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, drawn).await.unwrap();
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ mod capture;
 mod confinement;
 mod contain;
 mod counts;
+mod drawing;
 mod ending;
 mod environment;
 mod input;
@@ -30,6 +31,7 @@ mod shell;
 mod shortage;
 mod subscribers;
 mod terminal;
+mod typing;
 mod wait;
 mod workdir;
 

@@ -158,8 +158,11 @@ static bool shell(const char *arguments, reply_t *reply, failure_t *failure) {
   const char *input = text_member(arguments, "stdin");
   plugin_tuple2_string_string_t variables[8];
   toolhost_plugin_processes_start_options_t options = {
-      .command = string(text_member(arguments, "command")), .env = {variables, 0}, .stdin_ = {.is_some = input}};
-  if (input) options.stdin_.val = (plugin_list_u8_t){(uint8_t *)input, strlen(input)};
+      .command = string(text_member(arguments, "command")), .env = {variables, 0}};
+  if (input) {
+    options.stdin_.tag = TOOLHOST_PLUGIN_PROCESSES_STDIN_BYTES;
+    options.stdin_.val.bytes = (plugin_list_u8_t){(uint8_t *)input, strlen(input)};
+  }
   json_t env;
   if (member(arguments, "env", &env))
     for (json_t json = json_object(env.value); json_next(&json) && options.env.len < 8;)

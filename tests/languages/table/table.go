@@ -175,7 +175,7 @@ func shell(arguments string) (Reply, error) {
 		options.Env = append(options.Env, types.Tuple2[string, string]{F0: name, F1: value})
 	}
 	if given.Stdin != nil {
-		options.Stdin = types.Some([]byte(*given.Stdin))
+		options.Stdin = processes.MakeStdinBytes([]byte(*given.Stdin))
 	}
 	started := processes.Start(options)
 	if started.IsErr() {

@@ -65,9 +65,9 @@ pub mod toolhost {
             #[repr(C)]
             #[derive(Clone, Copy, PartialEq)]
             pub struct TerminalSize {
-                /// From 2 to 200.
+                /// From 2 to 100.
                 pub rows: u16,
-                /// From 2 to 500.
+                /// From 2 to 300.
                 pub columns: u16,
             }
             impl ::core::fmt::Debug for TerminalSize {

@@ -1,3 +1,5 @@
+//! What is typed for texts and keys, and what a model is told, on scripted processes.
+
 use toolhost_sdk::processes::{Screen, TerminalSize, Wake};
 use toolhost_sdk::testing::{FakeProcess, FakeProcesses, Input};
 
@@ -107,13 +109,14 @@ fn arguments_that_mean_nothing_are_refused() {
     let processes = FakeProcesses::new().has(python(), "python3");
     for (arguments, text) in [
         (Arguments::default(), "process_id is required"),
-        (typing("", &[]), "text, keys or close is required"),
         (typing("", &["hyper-x"]), "there is no key \"hyper-x\""),
         (typing("", &["x"; 101]), "at most 100 keys"),
     ] {
         let refused = run(&processes, arguments).unwrap_err().to_string();
         assert!(refused.contains(text), "{refused}");
     }
+    let nothing = run(&processes, typing("", &[])).unwrap();
+    assert!(nothing.error.unwrap().contains("nothing was typed"));
     assert_eq!(processes.inputs(), []);
 }
 

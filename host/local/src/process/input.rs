@@ -11,11 +11,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, timeout_at};
 
 use super::contain::{InputEnd, watch_for};
-use super::running::Process;
-use super::{Error, INPUT_PATIENCE, Input, KNOWN_INPUTS, MAX_INPUT, MAX_KEY, Size, State};
-
-/// Ctrl-D, which ends the input of a terminal.
-const END: &[u8] = &[4];
+use super::{Error, INPUT_PATIENCE, KNOWN_INPUTS, Size};
 
 /// The host's end of the standard input of a process.
 #[derive(Debug)]
@@ -52,19 +48,48 @@ impl Slot {
         }
     }
 
-    /// Notes the key of an input. Returns whether it was known.
-    fn knows(&mut self, key: Option<String>) -> bool {
-        let Some(key) = key else {
-            return false;
-        };
-        if self.known.contains(&key) {
-            return true;
-        }
-        if self.known.len() == KNOWN_INPUTS {
+    /// Returns whether an input with this key came before.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.known.iter().any(|known| known == key)
+    }
+
+    /// Notes the key of an input.
+    pub(super) fn note(&mut self, key: Option<String>) {
+        if key.is_some() && self.known.len() == KNOWN_INPUTS {
             self.known.pop_front();
         }
-        self.known.push_back(key);
-        false
+        self.known.extend(key);
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.open.as_ref().is_some_and(|open| open.is_terminal)
+    }
+
+    /// Writes bytes to the input, which must be open.
+    pub(super) async fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        match &self.open {
+            Some(open) => write(open, bytes).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Gives the terminal another size.
+    pub(super) fn resize(&self, size: Size) -> Result<(), Error> {
+        let Some(open) = &self.open else {
+            return Ok(());
+        };
+        let window = Winsize {
+            ws_row: size.rows,
+            ws_col: size.columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let set = tcsetwinsize(open.end.get_ref(), window);
+        set.map_err(|error| Error::Failed(format!("resize the terminal: {error}")))
     }
 }
 
@@ -106,79 +131,6 @@ impl OpenInput {
 enum Unwritten {
     NotRead,
     Refused(io::Error),
-}
-
-impl Process {
-    /// Writes to the standard input, ends it, or changes the size of the terminal. Returns the state afterwards.
-    ///
-    /// # Errors
-    ///
-    /// [`Error::Invalid`] if the process has no open standard input, or no terminal; [`Error::Failed`] if not all bytes were written, with
-    /// their number.
-    pub async fn input(&self, input: Input, key: Option<String>) -> Result<State, Error> {
-        if key.as_ref().is_some_and(|key| key.len() > MAX_KEY) {
-            let text = format!("the key of an input has at most {MAX_KEY} bytes");
-            return Err(Error::Invalid(text));
-        }
-        if let Input::Bytes(bytes) = &input
-            && bytes.len() > MAX_INPUT
-        {
-            return Err(Error::Invalid(format!(
-                "the input has {} bytes, the most is {MAX_INPUT}: put it into a file",
-                bytes.len()
-            )));
-        }
-        // Held while bytes are written, so that those of two callers do not mix.
-        let mut slot = self.input.lock().await;
-        if slot.knows(key) {
-            return Ok(self.state());
-        }
-        let Some(open) = &slot.open else {
-            let why = match self.state() {
-                State::Running | State::Lingering(_) => {
-                    "its standard input is not open: only that of a process which was started with an open input or a terminal is, until it is closed"
-                }
-                State::Exited(_) | State::Lost(_) => "it has ended",
-            };
-            return Err(Error::Invalid(why.into()));
-        };
-        match input {
-            Input::Bytes(bytes) => write(open, &bytes).await?,
-            Input::Close if open.is_terminal => write(open, END).await?,
-            Input::Close => {
-                self.contained.close_input();
-                slot.close();
-            }
-            Input::Resize(size) => self.resize(open, size)?,
-        }
-        Ok(self.state())
-    }
-
-    /// Returns whether the standard input is open for the host.
-    pub(super) fn takes_input(&self) -> bool {
-        // Whoever holds it writes to it.
-        self.input
-            .try_lock()
-            .map_or(true, |slot| slot.open.is_some())
-    }
-
-    fn resize(&self, open: &OpenInput, size: Size) -> Result<(), Error> {
-        size.check()?;
-        let mut progress = self.progress();
-        let Some(screen) = progress.screen.as_mut().filter(|_| open.is_terminal) else {
-            return Err(Error::Invalid("it has no terminal".into()));
-        };
-        let window = Winsize {
-            ws_row: size.rows,
-            ws_col: size.columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let set = tcsetwinsize(open.end.get_ref(), window);
-        set.map_err(|error| Error::Failed(format!("resize the terminal: {error}")))?;
-        screen.resize(size);
-        Ok(())
-    }
 }
 
 async fn write(open: &OpenInput, bytes: &[u8]) -> Result<(), Error> {

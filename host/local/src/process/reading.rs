@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::running::Process;
-use super::screen::Drawn;
 use super::{Chunk, Snapshot, State, WINDOW};
 
 /// How long a snapshot waits for the last output of a command of which no process is left.
@@ -31,7 +30,7 @@ impl Process {
     /// Returns the snapshot of this moment; `None` if the last survivor has just ended, and the rest of its output comes in a moment,
     /// unless that is waited for no longer.
     async fn look_now(&self, is_over: bool) -> Option<Snapshot> {
-        let (state, output_ended, total, head, tail, freed, denials, screen) = {
+        let (state, output_ended, total, head, tail, freed, denials) = {
             let progress = self.progress();
             let capture = &progress.capture;
             let freed = capture.retained() == 0 && capture.total() > 0;
@@ -43,7 +42,6 @@ impl Process {
                 capture.tail(),
                 freed,
                 progress.denials.clone(),
-                progress.screen.as_ref().map(Drawn::shown),
             )
         };
         let (head, tail) = if freed {
@@ -70,6 +68,10 @@ impl Process {
             state => state,
         };
         let survivors = survivors.unwrap_or_default();
+        let screen = match &self.drawing {
+            Some(drawing) => Some(drawing.shown().await),
+            None => None,
+        };
         Some(Snapshot {
             state,
             total,

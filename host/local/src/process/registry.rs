@@ -31,6 +31,7 @@ use tokio_util::task::TaskTracker;
 use super::confinement::Confinement;
 use super::contain::Directories;
 use super::counts::Counts;
+use super::drawing::Turns;
 use super::pipe_reader::MOST_GROWN;
 use super::running::Process;
 use super::subscribers::Subscribers;
@@ -72,6 +73,8 @@ pub struct Registry {
     counts: Arc<Counts>,
     /// A permit for each pipe that may be grown.
     pipes: Arc<Semaphore>,
+    /// The turns of the terminals whose screens are drawn.
+    drawing: Turns,
     /// The lives of all processes, and the starts under way.
     lives: TaskTracker,
     /// Ends under way. They continue even if the caller that asked for them goes away.
@@ -102,6 +105,7 @@ impl Registry {
     pub async fn open(config: Config, state: &HostState) -> Result<Arc<Self>, OpenError> {
         let place = keeping::place(&config, state).await?;
         let shared = Shared {
+            drawing: Arc::new(Semaphore::new(1)),
             spawner: config.spawner.clone(),
             counts: Arc::default(),
             subscribers: Subscribers::default(),
@@ -133,6 +137,7 @@ impl Registry {
             chats: Mutex::new(chats),
             counts: shared.counts,
             pipes: Arc::new(Semaphore::new(MOST_GROWN)),
+            drawing: shared.drawing,
             lives: TaskTracker::new(),
             ending: TaskTracker::new(),
             removals: TaskTracker::new(),
@@ -315,7 +320,11 @@ impl Registry {
         input: Input,
         key: Option<String>,
     ) -> Result<State, Error> {
-        self.get(chat, id)?.input(input, key).await
+        let process = self.get(chat, id)?;
+        // In a task of its own: a caller that is dropped meanwhile leaves no half of an input.
+        let typing = async move { process.input(input, key).await };
+        let typed = self.runtime.spawn(typing).await;
+        typed.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))
     }
 
     /// Kills the processes that are being ended at once, without the rest of their grace.

@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use super::contain::{Contained, Exit, InputEnd};
 use super::counts::Counts;
+use super::drawing::{Drawing, Turns};
 use super::input::Slot;
 use super::record::Record;
 use super::saved::SavedOutput;
-use super::screen::Drawn;
 use super::subscribers::Subscribers;
 use super::{
-    Capture, Cause, Denials, Error, ExitStatus, Info, ProcessEvent, Signal, State, Subject,
+    Capture, Cause, Denials, Error, ExitStatus, Info, ProcessEvent, Signal, Size, State, Subject,
 };
 use toolhost_sandbox::Sandbox;
 use toolhost_state::id::ChatId;
@@ -38,7 +38,9 @@ pub struct Process {
     /// When the time ends that the caller means to wait for the process.
     pub(super) deadline: Option<Instant>,
     /// The standard input, while the host may write to it.
-    pub(super) input: tokio::sync::Mutex<Slot>,
+    pub(super) input: Arc<tokio::sync::Mutex<Slot>>,
+    /// The screen of its terminal, if it has one.
+    pub(super) drawing: Option<Arc<Drawing>>,
     /// Keeps the id that the caller chose from being used again.
     pub(super) reserved: Option<Arc<()>>,
     /// The sandbox of the command, if it has one, until nothing is left of the command: the sandbox has descriptors.
@@ -49,8 +51,6 @@ pub struct Process {
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     pub(super) capture: Capture,
-    /// The screen of its terminal, if it has one.
-    pub(super) screen: Option<Drawn>,
     /// How the shell ended, once it did.
     pub(super) exit: Option<ExitStatus>,
     /// The reason why it is unknown how the shell ended.
@@ -122,7 +122,8 @@ impl Process {
             grown: watch::Sender::new(()),
             subscribers,
             deadline: None,
-            input: tokio::sync::Mutex::default(),
+            input: Arc::default(),
+            drawing: None,
             reserved: None,
             sandbox: Mutex::default(),
         }
@@ -147,14 +148,17 @@ impl Process {
         }
     }
 
-    /// Lets callers write to the standard input. Must be called within a tokio runtime.
-    pub(super) fn open_input(&mut self, end: Option<InputEnd>) {
-        let Some(end) = end else {
-            return;
-        };
-        if let Err(error) = self.input.get_mut().open(end) {
+    /// Lets callers write to the standard input, and draws the screen of a terminal of this size. Must be called within a tokio runtime.
+    pub(super) fn open_input(&mut self, end: Option<InputEnd>, size: Option<Size>, turns: &Turns) {
+        if let Some(end) = end
+            // Nobody else has it yet.
+            && let Ok(mut slot) = self.input.try_lock()
+            && let Err(error) = slot.open(end)
+        {
             tracing::error!(process = self.id(), %error, "the input of a process cannot be used");
         }
+        let input = Arc::clone(&self.input);
+        self.drawing = size.map(|size| Drawing::new(size, Arc::clone(turns), input));
     }
 
     /// Returns the id, unique in this host.
@@ -304,18 +308,14 @@ impl Process {
     /// Adds output, notifies the tasks that wait for output, and returns the total number of bytes.
     pub(super) fn push(&self, bytes: &[u8]) -> u64 {
         self.counts.output(bytes.len());
-        let (total, answer) = {
+        let total = {
             let mut progress = self.progress();
             progress.capture.push(bytes);
             progress.last_output = Some(SystemTime::now());
-            let screen = progress.screen.as_mut();
-            let answer = screen.map(|screen| screen.push(bytes));
-            (progress.capture.total(), answer.unwrap_or_default())
+            progress.capture.total()
         };
-        if !answer.is_empty()
-            && let Ok(slot) = self.input.try_lock()
-        {
-            slot.answer(&answer);
+        if let Some(drawing) = &self.drawing {
+            drawing.add(bytes);
         }
         self.grown.send_replace(());
         let length = bytes.len() as u64;

@@ -8,7 +8,8 @@ use termion::raw::{IntoRawMode as _, RawTerminal};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
 
-use crate::cli::remote::{Process, Server};
+use crate::cli::remote::{Process, Refusal, Server};
+use toolhost_service::stderr;
 use toolhost_state::id::ChatId;
 
 /// Ctrl-], which detaches, as with telnet.
@@ -16,6 +17,10 @@ const DETACH: u8 = 0x1d;
 
 /// How many pieces of input wait to be sent.
 const WAITING: usize = 16;
+
+/// The largest terminal that the server makes.
+const MOST_COLUMNS: u16 = 300;
+const MOST_ROWS: u16 = 100;
 
 /// The most bytes that are sent at once.
 const PIECE: usize = 16 << 10;
@@ -115,7 +120,7 @@ impl<'s> Typing<'s> {
 
     /// Tells the process of it.
     pub(super) async fn pass_on(&mut self, event: Event) -> anyhow::Result<()> {
-        match event {
+        let passed = match event {
             Event::Typed(bytes) => self.send(text(bytes)).await,
             Event::End => {
                 self.has_ended = true;
@@ -123,12 +128,14 @@ impl<'s> Typing<'s> {
             }
             Event::Resized => self.resize().await,
             Event::Detach => Ok(()),
-        }
+        };
+        passed.or_else(|error| self.note(error))
     }
 
     async fn resize(&self) -> anyhow::Result<()> {
         match termion::terminal_size() {
-            Ok((columns @ 2..=500, rows @ 2..=200)) if self.to_terminal && self.is_raw() => {
+            Ok((columns @ 2.., rows @ 2..)) if self.to_terminal && self.is_raw() => {
+                let (columns, rows) = (columns.min(MOST_COLUMNS), rows.min(MOST_ROWS));
                 self.send(json!({ "size": { "rows": rows, "columns": columns } }))
                     .await
             }
@@ -138,6 +145,17 @@ impl<'s> Typing<'s> {
 
     async fn send(&self, input: Value) -> anyhow::Result<()> {
         self.server.input(&self.chat, &self.id, &input).await
+    }
+
+    /// Goes on after an input that the process did not take: it may have closed its input, or ended.
+    fn note(&mut self, error: anyhow::Error) -> anyhow::Result<()> {
+        if Refusal::within(&error).is_none_or(|refusal| refusal.code != "no_input") {
+            return Err(error);
+        }
+        let end = if self.is_raw() { "\r" } else { "" };
+        stderr::line(format_args!("toolhost: {error}{end}"));
+        self.has_ended = !self.is_raw();
+        Ok(())
     }
 }
 

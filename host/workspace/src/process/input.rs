@@ -39,9 +39,9 @@ impl Stdin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Size {
-    /// From 2 to 200.
+    /// From 2 to 100.
     pub rows: u16,
-    /// From 2 to 500.
+    /// From 2 to 300.
     pub columns: u16,
 }
 
@@ -57,10 +57,10 @@ impl Default for Size {
 
 impl Size {
     /// The most rows.
-    pub const MAX_ROWS: u16 = 200;
+    pub const MAX_ROWS: u16 = 100;
 
     /// The most columns.
-    pub const MAX_COLUMNS: u16 = 500;
+    pub const MAX_COLUMNS: u16 = 300;
 
     /// Checks that a terminal can have this size.
     ///

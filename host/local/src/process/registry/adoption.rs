@@ -14,10 +14,10 @@ use crate::process::contain::{
     Directories, Ended, Found, InputEnd, Output, Place, Spool, Taken, Watch,
 };
 use crate::process::counts::Counts;
+use crate::process::drawing::Turns;
 use crate::process::record::Record;
 use crate::process::running::{Process, Progress};
 use crate::process::saved::{ChatOutputs, SavedOutput};
-use crate::process::screen::Drawn;
 use crate::process::subscribers::Subscribers;
 use crate::process::{Capture, Spawner, State, WINDOW};
 use toolhost_state::unix_time;
@@ -43,6 +43,7 @@ pub(super) struct Shared {
     pub(super) spawner: Option<Spawner>,
     pub(super) counts: Arc<Counts>,
     pub(super) subscribers: Subscribers,
+    pub(super) drawing: Turns,
 }
 
 /// The kept processes that were found.
@@ -149,20 +150,19 @@ impl KeptOne<'_> {
                     input,
                     ..
                 } = *taken;
-                let screen = input.as_ref().and_then(InputEnd::size).map(|size| {
-                    let mut screen = Drawn::new(size);
-                    // What is not kept is not drawn. A program that draws all of the screen does so again when its size changes.
-                    screen.push(&[progress.capture.head(), progress.capture.tail()].concat());
-                    screen
-                });
-                let progress = Progress { screen, ..progress };
+                let written = [progress.capture.head(), progress.capture.tail()].concat();
                 let place = self.kept.place;
                 let directories = place.and_then(|place| place.directories(&record.id).ok());
                 tracing::info!(process = record.id, command = ?record.command, "took a process over");
                 let shared = self.kept.shared.clone();
                 let shared = (shared.counts, shared.subscribers);
                 let mut process = Process::adopted(record, contained, saved, progress, shared);
-                process.open_input(input);
+                let size = input.as_ref().and_then(InputEnd::size);
+                process.open_input(input, size, &self.kept.shared.drawing);
+                // What is not kept is not drawn. A program that draws all of the screen does so again when its size changes.
+                if let Some(drawing) = &process.drawing {
+                    drawing.add(&written);
+                }
                 let rest = Rest {
                     watch,
                     output,

@@ -20,7 +20,6 @@ use crate::process::pipe_reader::PipeReader;
 use crate::process::record::Record;
 use crate::process::room::{BATCH, short_of_descriptors};
 use crate::process::running::Process;
-use crate::process::screen::Drawn;
 use crate::process::{Cause, Command, Error, State, Stdin, ending, environment, shortage, workdir};
 use toolhost_sandbox::{Narrower, Sandbox};
 use toolhost_state::id::ChatId;
@@ -210,10 +209,11 @@ impl Registry {
         );
         {
             let _runtime = self.runtime.enter();
-            process.open_input(input);
-        }
-        if let Stdin::Terminal(size) = command.stdin {
-            process.progress.get_mut().screen = Some(Drawn::new(size));
+            let size = match command.stdin {
+                Stdin::Terminal(size) => Some(size),
+                Stdin::None | Stdin::Bytes(_) | Stdin::Pipe => None,
+            };
+            process.open_input(input, size, &self.drawing);
         }
         process.deadline = command
             .timeout
@@ -365,7 +365,9 @@ impl Registry {
             drop(directories);
             // An ended process holds no descriptor.
             process.input.lock().await.close();
-            process.progress().screen.as_mut().map(Drawn::end);
+            if let Some(drawing) = &process.drawing {
+                drawing.end().await;
+            }
             process.note_over();
             keeper.ended(&process).await;
         };

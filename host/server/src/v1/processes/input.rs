@@ -45,9 +45,9 @@ pub(super) struct InputRequest {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
-    #[schema(minimum = 2, maximum = 200)]
+    #[schema(minimum = 2, maximum = 100)]
     rows: u16,
-    #[schema(minimum = 2, maximum = 500)]
+    #[schema(minimum = 2, maximum = 300)]
     columns: u16,
 }
 
@@ -99,7 +99,7 @@ impl InputRequest {
             .size
             .map(|Size { rows, columns }| process::Size { rows, columns });
         if let Some(size) = size {
-            size.check()?;
+            size.check().map_err(problem)?;
         }
         let bytes =
             match (self.text, self.base64) {
