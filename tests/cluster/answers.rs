@@ -34,6 +34,8 @@ async fn answer(
     let mut request = server.request(method.clone(), path);
     if path.ends_with("/signal") {
         request = request.json(&json!({ "signal": "terminate" }));
+    } else if path.ends_with("/input") {
+        request = request.json(&json!({ "close": true }));
     } else if path.contains("/calls") && [Method::PUT, Method::POST].contains(method) {
         request = request.json(&here("echo x >> ran"));
     } else if *method == Method::PUT {

@@ -10,6 +10,7 @@ fn changes() -> Vec<(Method, &'static str)> {
         (Method::DELETE, "/v1/chats/a/calls/1"),
         (Method::DELETE, "/v1/chats/a"),
         (Method::POST, "/v1/chats/a/processes/x/signal"),
+        (Method::POST, "/v1/chats/a/processes/x/input"),
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::PUT, "/v1/workspaces/w"),
         (Method::POST, "/mcp"),

@@ -20,7 +20,7 @@ const FAILED: u8 = 4;
 const ACCEPTED: u8 = 10;
 
 /// The version of the messages.
-const VERSION: u8 = 8;
+const VERSION: u8 = 9;
 
 /// Returns the kind of the next message; `None` at the end.
 fn kind(socket: &mut UnixStream) -> Option<u8> {
@@ -37,8 +37,8 @@ fn request(command: &str, directory: &str) -> File {
     };
     let sandbox = Sandbox::prepare(&off, &Places::default(), &Support::detect(), None).unwrap();
     let sandbox = sandbox.encode();
-    // Niceness, score, and the terms of a command that is not kept.
-    let mut bytes = vec![0; 4 + 4 + 4 + 8 + 32];
+    // Niceness, score, no terminal, and the terms of a command that is not kept.
+    let mut bytes = vec![0; 4 + 4 + 4 + 4 + 8 + 32];
     bytes.extend(u32::try_from(sandbox.len()).unwrap().to_le_bytes());
     bytes.extend(sandbox);
     for text in ["/bin/sh", command, directory] {

@@ -61,6 +61,7 @@ async fn only_tools_that_both_the_grant_and_the_token_name_can_be_called() {
         listed["tools"],
         json!([
             "execute",
+            "process_input",
             "process_list",
             "process_output",
             "process_signal",

@@ -116,6 +116,10 @@ pub trait Process: fmt::Debug {
     fn resize(&self, size: TerminalSize) -> Result<State, Error>;
 }
 
+#[expect(
+    clippy::derivable_impls,
+    reason = "the type is in the bindings, which are generated"
+)]
 impl Default for Stdin {
     fn default() -> Self {
         Self::None

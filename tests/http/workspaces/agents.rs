@@ -376,6 +376,12 @@ async fn every_route_tells_that_the_agent_is_away() {
             // It goes on, and has the rest when the agent is back.
             continue;
         }
+        if path.ends_with("/input") {
+            let body = Some(json!({ "close": true }));
+            let (status, answer) = ask(&method, &path, body).await;
+            assert_eq!((status, &answer["code"]), (503, &json!("workspace_unavailable")));
+            continue;
+        }
         let body = match (path.ends_with("/signal"), path.contains("/calls"), &method) {
             (true, ..) => Some(json!({ "signal": "terminate" })),
             (_, true, &Method::PUT | &Method::POST) => Some(call.clone()),
