@@ -77,6 +77,72 @@ test("a long output says what is left out", () => {
   assert.match(text, /^x{32768}\n\[34464 bytes left out\]\nx{32768}$/);
 });
 
+test("a process reads from a pipe", () => {
+  const old = new FakeProcess("old").takesInput();
+  const fakes = new FakeProcesses().starts(new FakeProcess().after(9).exits(0)).has(old, "repl");
+  withHost({ processes: fakes }, () => {
+    const process = processes.start("cat", { stdin: processes.PIPE });
+    assert.equal(process.write("é\n").kind, "running");
+    process.write(new Uint8Array([255]));
+    const seen = process.snapshot();
+    assert.deepEqual([seen.takesInput, seen.screen], [true, undefined]);
+    assert.throws(() => process.resize(30, 90), { reason: "invalid", message: "it has no terminal" });
+    process.closeInput();
+    assert.equal(process.snapshot().takesInput, false);
+    assert.throws(() => process.write("more"), { reason: "invalid", message: /^its standard input is not open/ });
+    const opened = processes.open("old");
+    assert.deepEqual([opened.write("1").kind, opened.snapshot().takesInput], ["running", true]);
+  });
+  assert.equal(fakes.started[0].stdin, processes.PIPE);
+  const bytes = (text) => new TextEncoder().encode(text);
+  assert.deepEqual(fakes.inputs, [
+    ["p1", "write", bytes("é\n")],
+    ["p1", "write", new Uint8Array([255])],
+    ["p1", "resize", 30, 90],
+    ["p1", "close"],
+    ["p1", "write", bytes("more")],
+    ["old", "write", bytes("1")],
+  ]);
+});
+
+test("a process has a terminal", () => {
+  const script = new FakeProcess().shows({ text: "Name:", cursor: { row: 1, column: 6 }, title: "ask" });
+  const vi = new FakeProcess("vi").shows({ text: "~", rows: 30, columns: 90, alternate: true });
+  const fakes = new FakeProcesses().starts(script.after(1).shows({ text: "Hello" }).exits(0)).has(vi, "vi");
+  const plain = { cursor: undefined, title: "", alternate: false, applicationKeys: false };
+  withHost({ processes: fakes }, () => {
+    const process = processes.start("ask", { stdin: { rows: 10, columns: 40 } });
+    const asked = { ...plain, rows: 10, columns: 40, text: "Name:", cursor: { row: 1, column: 6 }, title: "ask" };
+    assert.deepEqual(process.snapshot().screen, asked);
+    process.write("Ann\r");
+    process.closeInput();
+    process.resize(20, 60);
+    assert.equal(process.wait(9).wake, "ended");
+    const { screen, takesInput } = process.snapshot();
+    assert.deepEqual([screen, takesInput], [{ ...plain, rows: 20, columns: 60, text: "Hello" }, false]);
+    assert.throws(() => process.write("x"), { reason: "invalid", message: "it has ended" });
+    const edited = { ...plain, rows: 30, columns: 90, text: "~", alternate: true };
+    assert.deepEqual(processes.open("vi").snapshot().screen, edited);
+  });
+  assert.deepEqual(fakes.started[0].stdin, { rows: 10, columns: 40 });
+  assert.deepEqual(fakes.inputs.map(([, ...rest]) => rest).slice(1, 3), [["close"], ["resize", 20, 60]]);
+});
+
+test("a process without input refuses it", () => {
+  const silent = new FakeProcess("p1").takesInput().shows({ text: "?" });
+  const stuck = new FakeProcess("p2").failsToTakeInput("failed", "wrote 0 of 1 bytes");
+  const fakes = new FakeProcesses().starts(silent).starts(stuck);
+  withHost({ processes: fakes }, () => {
+    const sort = processes.start("sort", { stdin: "b\na\n" });
+    assert.deepEqual([sort.snapshot().takesInput, sort.snapshot().screen], [false, undefined]);
+    assert.throws(() => sort.closeInput(), { reason: "invalid", message: /^its standard input is not open/ });
+    const process = processes.start("stuck", { stdin: { rows: 24, columns: 80 } });
+    const refusal = { reason: "failed", message: "wrote 0 of 1 bytes" };
+    for (const ask of [() => process.write("x"), () => process.closeInput(), () => process.resize(30, 90)]) assert.throws(ask, refusal);
+  });
+  assert.deepEqual(fakes.inputs.map(([, what]) => what), ["close", "write", "close", "resize"]);
+});
+
 test("files behave as those of the host", () => {
   const tree = new FakeFiles({ "a.txt": "one\ntwo", "sub/b": new Uint8Array([255]) }).fails("locked", "denied", "no");
   withHost({ files: tree }, () => {
@@ -113,6 +179,72 @@ test("files that fit a pattern are found", () => {
       assert.deepEqual([...files.walk(pattern)], found, pattern);
     }
     assert.throws(() => [...files.walk("nowhere/*")], { reason: "not-found" });
+  });
+});
+
+test("files are searched", () => {
+  const tree = new FakeFiles({
+    "a.py": "one\nTwo\nthree",
+    "sub/b.rs": "two words\r\n",
+    "sub/deep/c.py": "twofold\n",
+    ".hidden/d.py": "two",
+    binary: "two\0",
+  }).fails("locked", "denied", "no");
+  withHost({ files: tree }, () => {
+    for (const [pattern, options, found] of [
+      ["two", {}, ["sub/b.rs:1:two words", "sub/deep/c.py:1:twofold"]],
+      ["t.o", { path: "/workspace/sub", maxDepth: 1 }, ["sub/b.rs:1:two words"]],
+      ["t.o", { path: "a.py", letterCase: "any", types: ["rs"] }, ["a.py:2:Two"]],
+      ["two", { letterCase: "smart", words: true }, ["a.py:2:Two", "sub/b.rs:1:two words"]],
+      ["Two", { letterCase: "smart" }, ["a.py:2:Two"]],
+      ["^Two$", { before: 1, after: 5 }, ["a.py:1:one", "a.py:2:Two", "a.py:3:three"]],
+      ["two", { hidden: true, types: ["py"] }, [".hidden/d.py:1:two", "sub/deep/c.py:1:twofold"]],
+      ["two", { globs: ["*.{rs,md}"] }, ["sub/b.rs:1:two words"]],
+      ["two", { globs: ["sub/**/c.*"] }, ["sub/deep/c.py:1:twofold"]],
+      ["two", { globs: ["sub/", "!deep"] }, ["sub/b.rs:1:two words"]],
+      ["two", { globs: ["/*"] }, ["sub/b.rs:1:two words", "sub/deep/c.py:1:twofold"]],
+      [".", { literal: true }, []],
+      ["two", { width: 3 }, ["sub/b.rs:1:two…", "sub/deep/c.py:1:two…"]],
+      ["two", { skip: 1, max: 1 }, ["sub/deep/c.py:1:twofold"]],
+    ]) {
+      const seen = files.search(pattern, options).files;
+      const lines = seen.flatMap(({ path, lines }) => lines.map((one) => `${path}:${one.number}:${one.text}${one.isCut ? "…" : ""}`));
+      assert.deepEqual(lines, found, `${pattern} ${JSON.stringify(options)}`);
+    }
+    assert.throws(() => files.search("("), { reason: "invalid", message: /^the pattern is not valid: / });
+    assert.throws(() => files.search("two", { path: "nowhere" }), { reason: "not-found" });
+    assert.throws(() => files.search("two", { path: "locked" }), { reason: "denied", message: "no" });
+  });
+});
+
+test("a search has pages", () => {
+  withHost({ files: new FakeFiles({ a: "x\nx\ny\n", b: "x", c: "" }) }, () => {
+    const lines = [1, 2].map((number) => ({ number, text: "x", isMatch: true, isCut: false }));
+    const numbers = { totalFiles: 2, totalMatches: 3, searched: 3, unreadable: 0 };
+    assert.deepEqual(files.search("x", { max: 2 }), { files: [{ path: "a", matches: 2, lines }], ...numbers, more: true });
+    assert.equal(files.search("x", { skip: 2, max: 1 }).more, false);
+    const second = { files: [{ path: "b", matches: 1, lines: [] }], ...numbers, more: false };
+    assert.deepEqual(files.search("x", { filesOnly: true, skip: 1 }), second);
+  });
+});
+
+test("files are found by their facts", () => {
+  withHost({ files: new FakeFiles({ "a.py": "12", "sub/b.py": "1", "sub/c.txt": "" }) }, () => {
+    const { modifiedMs } = files.metadata("a.py");
+    for (const [options, found] of [
+      [{}, ["a.py", "sub/b.py", "sub/c.txt"]],
+      [{ path: "sub", globs: ["*.py"] }, ["sub/b.py"]],
+      [{ kind: "file", minSize: 1, maxSize: 1 }, ["sub/b.py"]],
+      [{ kind: "symlink" }, []],
+      [{ sinceMs: modifiedMs, untilMs: modifiedMs + 1, newestFirst: true }, ["a.py", "sub/b.py", "sub/c.txt"]],
+      [{ untilMs: modifiedMs }, []],
+      [{ sinceMs: modifiedMs + 1 }, []],
+      [{ skip: 1, max: 1 }, ["sub/b.py"]],
+    ]) {
+      assert.deepEqual(files.find(options).files.map(({ path }) => path), found, JSON.stringify(options));
+    }
+    const first = { path: "a.py", kind: "file", size: 2, modifiedMs };
+    assert.deepEqual(files.find({ max: 1 }), { files: [first], total: 3, unreadable: 0, more: true });
   });
 });
 

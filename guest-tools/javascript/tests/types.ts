@@ -1,6 +1,9 @@
 // Types that the compiler infers: `tsc` checks this file, and nothing runs it.
 
 import { type Infer, Reply, t, tool } from "toolhost";
+import { find, search } from "toolhost/files";
+import { PIPE, start } from "toolhost/processes";
+import { FakeProcess } from "toolhost/testing";
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 function same<A, B>(_: Same<A, B>) {}
@@ -51,3 +54,17 @@ tool<{ text: string }>({
 
 // @ts-expect-error: a tool has a description
 tool({ name: "none", run: () => "" });
+
+start("cat", { stdin: PIPE }).write("text").kind;
+start("vi", { stdin: { rows: 24, columns: 80 } }).resize(40, 120);
+same<ReturnType<ReturnType<typeof start>["snapshot"]>["screen"], import("toolhost/processes").Screen | undefined>(true);
+// @ts-expect-error: a terminal has columns
+start("vi", { stdin: { rows: 24 } });
+// @ts-expect-error: no other symbol asks for a pipe
+start("cat", { stdin: Symbol("PIPE") });
+new FakeProcess().shows({ text: "Name:" }).failsToTakeInput("failed", "no");
+
+search("TODO", { path: "src", globs: ["*.ts"], letterCase: "smart", filesOnly: true }).files[0]?.lines[0]?.isMatch;
+find({ kind: "file", minSize: 1, newestFirst: true }).files[0]?.modifiedMs;
+// @ts-expect-error: there is no such case
+search("TODO", { letterCase: "loud" });

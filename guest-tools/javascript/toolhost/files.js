@@ -11,6 +11,8 @@ import { patternOf } from "./lib/glob.js";
 const PIECE = 4 << 20;
 /** The most names that the host gives at once. */
 const PAGE = 10_000;
+/** The most results of a search, unless the plugin asks for another number. */
+const RESULTS = 1000;
 
 /** Returns facts about what a path names, following links. */
 export const metadata = (path) => port.metadata(path);
@@ -102,6 +104,30 @@ export function* walk(pattern = "**") {
     }
   }
 }
+
+/**
+ * Searches files for a regular expression of the Rust crate `regex`, in the host, and returns a page of its matches. Binary files are left
+ * out. The options are `SearchOptions` of files.d.ts.
+ */
+export const search = (pattern, options = {}) => port.search(scopeOf(options), textOf(pattern, options), pageOf(options));
+
+/** Finds files and directories by their paths and facts, in the host, and returns a page of them. See `FindOptions` of files.d.ts. */
+export function find(options = {}) {
+  const { kind, minSize, maxSize, sinceMs, untilMs, newestFirst = false } = options;
+  return port.find(scopeOf(options), { kind, minSize, maxSize, sinceMs, untilMs, newestFirst }, pageOf(options));
+}
+
+function scopeOf({ path = ".", globs = [], types = [], hidden = false, ignored = false, maxDepth }) {
+  return { path, globs, types, hidden, ignored, maxDepth };
+}
+
+function textOf(pattern, options) {
+  const { literal = false, letterCase = "exact", words = false, multiline = false, encoding } = options;
+  const { before = 0, after = 0, width = 1024, filesOnly = false } = options;
+  return { pattern, literal, letterCase, words, multiline, encoding, before, after, width, filesOnly };
+}
+
+const pageOf = ({ skip = 0, max = RESULTS }) => ({ skip, max });
 
 /** The reasons for which a directory below another is left out. */
 const UNREADABLE = ["not-found", "not-a-directory", "denied"];

@@ -4,12 +4,25 @@
 export type Restriction = "write" | "network";
 export type Signal = "interrupt" | "terminate" | "kill" | "hangup" | "quit" | "user1" | "user2";
 
+/** Asks for a standard input that stays open: the plugin writes to it until it calls `closeInput`. */
+export declare const PIPE: unique symbol;
+
+/** The size of a terminal, in characters. */
+export interface TerminalSize {
+  rows: number;
+  columns: number;
+}
+
 export interface StartOptions {
   /** Absolute, or relative to the workspace directory, which is the default. */
   workdir?: string;
   /** Variables. Pass values here rather than as a part of the command. */
   env?: Record<string, string>;
-  stdin?: string | Uint8Array;
+  /**
+   * The input of the command: a text or bytes and then the end, the bytes that the plugin writes later (`PIPE`), or the keys that it
+   * types in a terminal of this size. Without it, the command reads nothing.
+   */
+  stdin?: string | Uint8Array | typeof PIPE | TerminalSize;
   /** If the call is cancelled or fails, the host ends the process unless it is in the background. */
   background?: boolean;
   without?: readonly Restriction[];
@@ -40,6 +53,20 @@ export interface Waited {
   matchEnd?: number;
 }
 
+/** What a terminal shows. */
+export interface Screen extends TerminalSize {
+  /** The rows, without the spaces at their ends and the empty rows at the end. */
+  text: string;
+  /** The place of the cursor, from 1; absent if the cursor is hidden. */
+  cursor?: { row: number; column: number };
+  /** The title that a program gave the terminal; empty without one. */
+  title: string;
+  /** Whether the screen belongs to a program that uses all of it, such as an editor. */
+  alternate: boolean;
+  /** Whether that program expects `ESC O A` instead of `ESC [ A` for the arrow keys. */
+  applicationKeys: boolean;
+}
+
 /** State and bounded output: the first 32 KiB, and the last 32 KiB that are not in `head`. */
 export interface Snapshot {
   state: State;
@@ -51,6 +78,10 @@ export interface Snapshot {
   survivors: { pid: number; command: string }[];
   denials: string[];
   saved: "none" | "complete" | "partial" | "failed";
+  /** Whether the standard input is open for `write`. */
+  takesInput: boolean;
+  /** Absent for a process without a terminal. */
+  screen?: Screen;
 }
 
 export interface Info {
@@ -72,6 +103,15 @@ export interface Process {
   snapshot(): Snapshot;
   read(since?: number, max?: number): { offset: number; data: Uint8Array; total: number; end: boolean };
   signal(name: Signal, grace?: number): State;
+  /**
+   * Writes at most 1 MiB to the standard input, which was started as `PIPE` or a terminal. In a terminal a line ends with `\r`, and
+   * control characters act: `\x03` is Ctrl-C.
+   */
+  write(data: string | Uint8Array): State;
+  /** Ends the standard input. In a terminal this types Ctrl-D. */
+  closeInput(): State;
+  /** Gives the terminal another size. */
+  resize(rows: number, columns: number): State;
 }
 
 /** Returns the shell that runs commands. Throws `HostError`. */
@@ -82,5 +122,8 @@ export declare function start(command: string, options?: StartOptions): Process;
 export declare function open(id: string): Process;
 /** Returns at most `max` processes of this chat (100), and how many there are in all. The running ones come first. */
 export declare function listProcesses(options?: { runningOnly?: boolean; max?: number }): { processes: Info[]; total: number };
-/** Runs a command to its end. Throws `Failed` after `timeout`, or if the call is cancelled, and then has the command ended. */
+/**
+ * Runs a command to its end. Throws `Failed` after `timeout`, or if the call is cancelled, and then has the command ended. Give it no
+ * `stdin: PIPE`: nothing is written to that pipe.
+ */
 export declare function run(command: string, options?: StartOptions & { timeout?: number }): Snapshot;

@@ -3,6 +3,9 @@
 import * as host from "#host";
 import * as port from "#host/processes";
 import { Failed } from "./lib/errors.js";
+import { encoded } from "./lib/stdin.js";
+
+export { PIPE } from "./lib/stdin.js";
 
 /** The seconds that `run` leaves to the call for its reply. */
 const FOR_REPLY = 2;
@@ -10,10 +13,14 @@ const FOR_REPLY = 2;
 /** Returns the shell that runs commands: "bash" or "sh". Throws `HostError`. */
 export const shell = () => port.shell();
 
-/** Starts `bash -c command` or `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`. */
+/**
+ * Starts `bash -c command` or `sh -c command`, and returns a process that runs whether or not the plugin waits for it. Throws `HostError`.
+ *
+ * The command reads `stdin`: bytes or a text and then the end, the bytes that the plugin writes later (`PIPE`), or the keys that the
+ * plugin types in a terminal (`{ rows: 24, columns: 80 }`). Without `stdin`, the command reads nothing.
+ */
 export function start(command, { workdir, env = {}, stdin, background = false, without = [] } = {}) {
-  const data = typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin;
-  return withText(port.start({ command, workdir, env: Object.entries(env), background, stdin: data, without }));
+  return withText(port.start({ command, workdir, env: Object.entries(env), background, stdin: encoded(stdin), without }));
 }
 
 /** Returns the process of this chat that has this id. Throws `HostError` with the reason `not-found` if there is none. */
@@ -25,6 +32,8 @@ export const listProcesses = ({ runningOnly = false, max = 100 } = {}) => port.l
 /**
  * Runs a command to its end, and returns its state and its output. `timeout` is in seconds; without it the command may run until
  * shortly before the call's own end. Throws `Failed` after that time, or if the call is cancelled, and then has the command ended.
+ *
+ * Give it no `stdin: PIPE`: nothing is written to that pipe, and a command that reads it runs until the timeout.
  */
 export function run(command, { timeout, ...options } = {}) {
   const left = host.remainingMs() / 1000;
@@ -41,7 +50,7 @@ export function run(command, { timeout, ...options } = {}) {
   }
 }
 
-/** Adds the output as text to the snapshots of a process. */
+/** Adds the output as text to the snapshots of a process, and lets it take texts. */
 function withText(process) {
   const snapshot = () => {
     const seen = process.snapshot();
@@ -52,7 +61,8 @@ function withText(process) {
       between === "" ? decoder.decode(joined(seen.head, seen.tail)) : decoder.decode(seen.head) + between + decoder.decode(seen.tail);
     return { ...seen, text };
   };
-  return { ...process, snapshot };
+  const write = (data) => process.write(encoded(data));
+  return { ...process, snapshot, write };
 }
 
 function joined(one, other) {

@@ -1,6 +1,6 @@
 // Types of `toolhost/testing`.
 
-import type { State } from "./processes.js";
+import type { PIPE, Screen, State, TerminalSize } from "./processes.js";
 
 /** What a call sees of the host, and what it told the host. Times are in seconds. */
 export interface Surroundings {
@@ -47,6 +47,12 @@ export declare class FakeProcess {
   lingers(code: number, ...survivors: { pid: number; command: string }[]): this;
   isLost(text: string): this;
   isDenied(...denials: string[]): this;
+  /** Shows this in its terminal, unless the plugin starts the process without one. The screen gets the terminal's size. */
+  shows(screen: Partial<Screen>): this;
+  /** Has an open standard input, unless the plugin starts the process without one: for a process of `FakeProcesses.has`. */
+  takesInput(): this;
+  /** Lets everything fail that is done to the standard input: `write`, `closeInput` and `resize`. */
+  failsToTakeInput(reason: string, text: string): this;
   fails(reason: string, text: string): this;
 }
 
@@ -57,17 +63,27 @@ export declare class FakeProcesses {
     workdir?: string;
     env: Record<string, string>;
     background: boolean;
-    stdin?: Uint8Array;
+    stdin?: Uint8Array | typeof PIPE | TerminalSize;
     without: string[];
   }[];
   readonly signals: [id: string, name: string][];
+  /** What was done to the standard input of which process, also what failed. */
+  readonly inputs: (
+    | [id: string, what: "write", data: Uint8Array]
+    | [id: string, what: "close"]
+    | [id: string, what: "resize", rows: number, columns: number]
+  )[];
   constructor(options?: { clamp?: number; inShell?: "bash" | "sh" });
   starts(process: FakeProcess): this;
   failsToStart(reason: string, text: string): this;
   has(process: FakeProcess, command: string): this;
 }
 
-/** Stands in for the host's files: a tree in memory below the workspace. */
+/**
+ * Stands in for the host's files: a tree in memory below the workspace. A search takes regular expressions of JavaScript, and looks at one
+ * line at a time. It knows no ignore files and no encodings, and takes the name of a type for an extension, such as `js`. `find` finds no
+ * directories, and all files were changed at one time.
+ */
 export declare class FakeFiles {
   constructor(files?: Record<string, string | Uint8Array>);
   fails(path: string, reason: string, text: string): this;

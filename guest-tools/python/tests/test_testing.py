@@ -62,6 +62,59 @@ class Kit(unittest.TestCase):
                 processes.open("gone")
             self.assertEqual((raised.exception.reason, raised.exception.kind), ("not-found", "failed"))
 
+    def test_a_process_reads_from_a_pipe(self):
+        fakes = FakeProcesses().starts(FakeProcess().after(9).exits(0)).has(FakeProcess("old").takes_input(), "repl")
+        with testing.host(processes=fakes), processes.start("cat", stdin=processes.PIPE) as process:
+            self.assertEqual(process.write("é\n").kind, "running")
+            process.write(b"\xff")
+            self.assertEqual((process.snapshot().takes_input, process.snapshot().screen), (True, None))
+            self.refused("invalid", "it has no terminal", lambda: process.resize(30, 90))
+            process.close_input()
+            self.assertFalse(process.snapshot().takes_input)
+            self.refused("invalid", "its standard input is not open", lambda: process.write("more"))
+            old = processes.open("old")
+            self.assertEqual((old.write("1").kind, old.snapshot().takes_input), ("running", True))
+        self.assertIs(fakes.started[0].stdin, processes.PIPE)
+        written = [(id, *rest) for id, what, *rest in fakes.inputs if what == "write"]
+        self.assertEqual(written, [("p1", "é\n".encode()), ("p1", b"\xff"), ("p1", b"more"), ("old", b"1")])
+        self.assertIn(("p1", "close"), fakes.inputs)
+
+    def test_a_process_has_a_terminal(self):
+        screen = processes.Screen("Name:", cursor=(1, 6), title="ask")
+        script = FakeProcess().shows(screen).after(1).shows(processes.Screen("Hello")).exits(0)
+        fakes = FakeProcesses().starts(script).has(FakeProcess("vi").shows(processes.Screen("~", 30, 90, alternate=True)), "vi")
+        with testing.host(processes=fakes):
+            process = processes.start("ask", stdin=processes.Terminal(10, 40))
+            self.assertEqual(process.snapshot().screen, processes.Screen("Name:", 10, 40, (1, 6), "ask"))
+            process.write("Ann\r")
+            process.close_input()
+            process.resize(20, 60)
+            self.assertEqual(process.wait(9).wake, "ended")
+            seen = process.snapshot()
+            self.assertEqual((seen.screen, seen.takes_input), (processes.Screen("Hello", 20, 60), False))
+            self.refused("invalid", "it has ended", lambda: process.write("x"))
+            self.assertEqual(processes.open("vi").snapshot().screen, processes.Screen("~", 30, 90, alternate=True))
+        self.assertEqual(fakes.started[0].stdin, processes.Terminal(10, 40))
+        self.assertEqual(fakes.inputs[:3], [("p1", "write", b"Ann\r"), ("p1", "close"), ("p1", "resize", 20, 60)])
+
+    def test_a_process_without_input_refuses_it(self):
+        silent = FakeProcess("p1").takes_input().shows(processes.Screen("?"))
+        stuck = FakeProcess("p2").fails_to_take_input("failed", "wrote 0 of 1 bytes")
+        fakes = FakeProcesses().starts(silent).starts(stuck)
+        with testing.host(processes=fakes):
+            process = processes.start("sort", stdin="b\na\n")
+            self.assertEqual((process.snapshot().takes_input, process.snapshot().screen), (False, None))
+            self.refused("invalid", "its standard input is not open", process.close_input)
+            process = processes.start("stuck", stdin=processes.Terminal())
+            for ask in (lambda: process.write("x"), process.close_input, lambda: process.resize(30, 90)):
+                self.refused("failed", "wrote 0 of 1 bytes", ask)
+        self.assertEqual([what for _, what, *_ in fakes.inputs], ["close", "write", "close", "resize"])
+
+    def refused(self, reason: str, text: str, ask):
+        with self.assertRaisesRegex(HostError, f"^{text}") as raised:
+            ask()
+        self.assertEqual(raised.exception.reason, reason)
+
     def test_a_start_can_fail(self):
         with testing.host(processes=FakeProcesses().fails_to_start("denied", "no commands")):
             with self.assertRaises(ToolError) as raised:
@@ -136,6 +189,66 @@ class Kit(unittest.TestCase):
                 self.assertEqual(list(files.walk(pattern)), found, pattern)
             with self.assertRaises(HostError):
                 list(files.walk("nowhere/*"))
+
+    def test_files_are_searched(self):
+        tree = FakeFiles(
+            {
+                "a.py": "one\nTwo\nthree",
+                "sub/b.rs": "two words\r\n",
+                "sub/deep/c.py": "twofold\n",
+                ".hidden/d.py": "two",
+                "binary": b"two\0",
+            }
+        ).fails("locked", "denied", "no")
+        with testing.host(files=tree):
+            for pattern, options, found in [
+                ("two", {}, ["sub/b.rs:1:two words", "sub/deep/c.py:1:twofold"]),
+                ("t.o", {"path": "/workspace/sub", "max_depth": 1}, ["sub/b.rs:1:two words"]),
+                ("t.o", {"path": "a.py", "letter_case": "any", "types": ["rs"]}, ["a.py:2:Two"]),
+                ("two", {"letter_case": "smart", "words": True}, ["a.py:2:Two", "sub/b.rs:1:two words"]),
+                ("Two", {"letter_case": "smart"}, ["a.py:2:Two"]),
+                ("^Two$", {"before": 1, "after": 5}, ["a.py:1:one", "a.py:2:Two", "a.py:3:three"]),
+                ("two", {"hidden": True, "types": ["py"]}, [".hidden/d.py:1:two", "sub/deep/c.py:1:twofold"]),
+                ("two", {"globs": ["*.{rs,md}"]}, ["sub/b.rs:1:two words"]),
+                ("two", {"globs": ["sub/**/c.*"]}, ["sub/deep/c.py:1:twofold"]),
+                ("two", {"globs": ["sub/", "!deep"]}, ["sub/b.rs:1:two words"]),
+                ("two", {"globs": ["/*"]}, ["sub/b.rs:1:two words", "sub/deep/c.py:1:twofold"]),
+                (".", {"literal": True}, []),
+                ("two", {"width": 3}, ["sub/b.rs:1:two…", "sub/deep/c.py:1:two…"]),
+                ("two", {"skip": 1, "max": 1}, ["sub/deep/c.py:1:twofold"]),
+            ]:
+                seen = files.search(pattern, **options)
+                lines = [f"{one.path}:{line.number}:{line.text}{'…' * line.is_cut}" for one in seen.files for line in one.lines]
+                self.assertEqual(lines, found, (pattern, options))
+            self.refused("invalid", "the pattern is not valid: ", lambda: files.search("("))
+            self.refused("not-found", "no such file", lambda: files.search("two", "nowhere"))
+            self.refused("denied", "no", lambda: files.search("two", "locked"))
+
+    def test_a_search_has_pages(self):
+        with testing.host(files=FakeFiles({"a": "x\nx\ny\n", "b": "x", "c": ""})):
+            seen = files.search("x", max=2)
+            lines = [files.Line(1, "x", True, False), files.Line(2, "x", True, False)]
+            self.assertEqual(seen, files.Matches([files.FileMatches("a", 2, lines)], 2, 3, 3, 0, True))
+            self.assertFalse(files.search("x", skip=2, max=1).more)
+            seen = files.search("x", files_only=True, skip=1)
+            self.assertEqual((seen.files, seen.more), ([files.FileMatches("b", 1, [])], False))
+
+    def test_files_are_found_by_their_facts(self):
+        with testing.host(files=FakeFiles({"a.py": "12", "sub/b.py": "1", "sub/c.txt": ""})):
+            modified = files.metadata("a.py").modified_ms
+            for options, found in [
+                ({}, ["a.py", "sub/b.py", "sub/c.txt"]),
+                ({"path": "sub", "globs": ["*.py"]}, ["sub/b.py"]),
+                ({"kind": "file", "min_size": 1, "max_size": 1}, ["sub/b.py"]),
+                ({"kind": "symlink"}, []),
+                ({"since_ms": modified, "until_ms": modified + 1, "newest_first": True}, ["a.py", "sub/b.py", "sub/c.txt"]),
+                ({"until_ms": modified}, []),
+                ({"since_ms": modified + 1}, []),
+                ({"skip": 1, "max": 1}, ["sub/b.py"]),
+            ]:
+                self.assertEqual([one.path for one in files.find(**options).files], found, options)
+            seen = files.find(max=1)
+            self.assertEqual(seen, files.Found([files.FoundFile("a.py", "file", 2, modified)], 3, 0, True))
 
     def test_urls_are_split(self):
         for url, parts in [

@@ -15,6 +15,8 @@ from .host import current
 PIECE = 4 << 20
 # The most names that the host gives at once.
 PAGE = 10_000
+# The most results of a search, unless the plugin asks for another number.
+RESULTS = 1000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,107 @@ class Write:
     data: bytes
     absent: bool = False
     version: str | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The files that a search goes over: see `search`."""
+
+    path: str
+    globs: tuple[str, ...]
+    types: tuple[str, ...]
+    hidden: bool
+    ignored: bool
+    max_depth: int | None
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text that a search looks for: see `search`."""
+
+    pattern: str
+    literal: bool
+    letter_case: str
+    words: bool
+    multiline: bool
+    encoding: str | None
+    before: int
+    after: int
+    width: int
+    files_only: bool
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a file that was searched, with its number from 1.
+
+    `is_match`: the line matches, and is not only near a match. `is_cut`: a part of the line is missing, because it is too long.
+    """
+
+    number: int
+    text: str
+    is_match: bool
+    is_cut: bool
+
+
+@dataclass(frozen=True)
+class FileMatches:
+    """A file that matches: its path, relative to the workspace directory; how many of its lines match; and the lines of the page."""
+
+    path: str
+    matches: int
+    lines: list[Line]
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The results of `search`: the files of the page, in the order of their paths, and numbers for all files.
+
+    `searched` is how many files were searched, and `unreadable` how many files or directories could not be read. `more`: results
+    follow those of the page.
+    """
+
+    files: list[FileMatches]
+    total_files: int
+    total_matches: int
+    searched: int
+    unreadable: int
+    more: bool
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The facts that a file must have to be found: see `find`."""
+
+    kind: str | None
+    min_size: int | None
+    max_size: int | None
+    since_ms: int | None
+    until_ms: int | None
+    newest_first: bool
+
+
+@dataclass(frozen=True)
+class FoundFile:
+    """A file that was found. Its path is relative to the workspace directory; its size is 0 unless it is a regular file."""
+
+    path: str
+    kind: str
+    size: int
+    modified_ms: int
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results of `find`: the files of the page, how many files there are in all, and whether some follow those of the page.
+
+    `unreadable` is how many directories could not be read.
+    """
+
+    files: list[FoundFile]
+    total: int
+    unreadable: int
+    more: bool
 
 
 def metadata(path: str) -> Metadata:
@@ -155,6 +258,73 @@ def walk(pattern: str = "**") -> Iterator[str]:
                 found = join(wanted.directory, path)
                 if entry.kind == "file" or is_file(found):
                     yield found
+
+
+def search(
+    pattern: str,
+    path: str = ".",
+    *,
+    globs: list[str] | tuple[str, ...] = (),
+    types: list[str] | tuple[str, ...] = (),
+    hidden: bool = False,
+    ignored: bool = False,
+    max_depth: int | None = None,
+    literal: bool = False,
+    letter_case: str = "exact",
+    words: bool = False,
+    multiline: bool = False,
+    encoding: str | None = None,
+    before: int = 0,
+    after: int = 0,
+    width: int = 1024,
+    files_only: bool = False,
+    skip: int = 0,
+    max: int = RESULTS,
+) -> Matches:
+    """Searches files for a regular expression of the Rust crate `regex`, in the host. Binary files are left out.
+
+    The search begins at `path`, a directory or a file. `globs` are lines of a `.gitignore`: a file must fit one of those without `!`,
+    and none of those with `!`. `types` are names of ripgrep, such as `rust`. `hidden` adds names that begin with a dot, and
+    `ignored` the files that a `.gitignore` names. The files of `path` itself have the depth 1.
+
+    `literal`: the pattern is a text. `letter_case` is exact, any, or smart: any, unless the pattern has a capital letter. `words`:
+    only whole words match. `multiline`: a match may have several lines. `encoding` is that of all files, such as `shift_jis`;
+    `None`: UTF-8, or UTF-16 if a byte order mark says so.
+
+    Each match comes with `before` and `after` lines around it. `width` is the most bytes of a line. With `files_only`, the results
+    are files without their lines. The page has at most `max` results, of which `skip` are left out first.
+    """
+    scope = Scope(path, tuple(globs), tuple(types), hidden, ignored, max_depth)
+    text = Text(pattern, literal, letter_case, words, multiline, encoding, before, after, width, files_only)
+    return port().search(scope, text, skip, max)
+
+
+def find(
+    path: str = ".",
+    *,
+    globs: list[str] | tuple[str, ...] = (),
+    types: list[str] | tuple[str, ...] = (),
+    hidden: bool = False,
+    ignored: bool = False,
+    max_depth: int | None = None,
+    kind: str | None = None,
+    min_size: int | None = None,
+    max_size: int | None = None,
+    since_ms: int | None = None,
+    until_ms: int | None = None,
+    newest_first: bool = False,
+    skip: int = 0,
+    max: int = RESULTS,
+) -> Found:
+    """Finds files and directories by their paths and facts, in the host.
+
+    `path`, `globs`, `types`, `hidden`, `ignored`, `max_depth`, `skip` and `max` are those of `search`. `kind` is file, directory,
+    symlink or other. `min_size` and `max_size` are bytes of a regular file. The file was changed at `since_ms` or later, and before
+    `until_ms`, both in milliseconds since 1970. The files are in the order of their paths, or with `newest_first` in that of their
+    last changes.
+    """
+    scope = Scope(path, tuple(globs), tuple(types), hidden, ignored, max_depth)
+    return port().find(scope, Filter(kind, min_size, max_size, since_ms, until_ms, newest_first), skip, max)
 
 
 def join(directory: str, names: list[str]) -> str:

@@ -14,6 +14,22 @@ FOR_REPLY = 2.0
 
 
 @dataclass(frozen=True)
+class Pipe:
+    """A standard input that stays open: the plugin writes to it until it calls `close_input`. Use `PIPE`."""
+
+
+PIPE = Pipe()
+
+
+@dataclass(frozen=True)
+class Terminal:
+    """A terminal of this size, in which the plugin types. It is the standard input and the output of the command."""
+
+    rows: int = 24
+    columns: int = 80
+
+
+@dataclass(frozen=True)
 class State:
     """Where a process stands.
 
@@ -50,11 +66,30 @@ class Chunk:
 
 
 @dataclass(frozen=True)
+class Screen:
+    """What a terminal shows: its rows as text, without the spaces at their ends and the empty rows at the end.
+
+    `cursor` has the row and the column of the cursor, both from 1, or is `None` if the cursor is hidden. `alternate`: the screen
+    belongs to a program that uses all of it, such as an editor. `application_keys`: that program expects `ESC O A` instead of
+    `ESC [ A` for the arrow keys.
+    """
+
+    text: str
+    rows: int = 24
+    columns: int = 80
+    cursor: tuple[int, int] | None = None
+    title: str = ""
+    alternate: bool = False
+    application_keys: bool = False
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """State and bounded output: `head` has the first 32 KiB, and `tail` the last 32 KiB that are not in `head`.
 
     `survivors` has the id and command line of each process that outlives the shell, `denials` what the sandbox has likely denied,
-    and `saved` how far the full copy of the output goes: none, complete, partial or failed.
+    and `saved` how far the full copy of the output goes: none, complete, partial or failed. `takes_input`: the standard input is
+    open for `write`. `screen` is `None` for a process without a terminal.
     """
 
     state: State
@@ -64,6 +99,8 @@ class Snapshot:
     survivors: list[tuple[int, str]] = field(default_factory=list)
     denials: list[str] = field(default_factory=list)
     saved: str = "none"
+    takes_input: bool = False
+    screen: Screen | None = None
 
     @property
     def output(self) -> bytes:
@@ -102,7 +139,7 @@ def start(
     *,
     workdir: str | None = None,
     env: dict[str, str] | None = None,
-    stdin: bytes | str | None = None,
+    stdin: bytes | str | Pipe | Terminal | None = None,
     background: bool = False,
     without: tuple[str, ...] = (),
 ):
@@ -111,13 +148,19 @@ def start(
     `without` has what the command is to do without: "write", "network" or both. If the call is cancelled or fails, the host ends
     the process unless it is in the background. Pass values through `env` rather than as a part of the command.
 
+    The command reads `stdin`: bytes or a text and then the end, the bytes that the plugin writes later (`PIPE`), or the keys that
+    the plugin types in a terminal (`Terminal(rows=24, columns=80)`). Without `stdin`, the command reads nothing.
+
     The process has `id`, `wait(timeout, since=0, until=None, output=False)`, `info()`, `snapshot()`, `read(since, max)` and
-    `signal(name, grace=None)`, with seconds for times. It is a context manager; its end lets go of the handle, and ends nothing.
+    `signal(name, grace=None)`, with seconds for times. `write(data)` takes at most 1 MiB of bytes or text, `close_input()` ends the
+    input, and `resize(rows, columns)` gives the terminal another size; each of these three returns the state. In a terminal a line
+    ends with `\\r`, control characters act (`\\x03` is Ctrl-C), and `close_input` types Ctrl-D. The process is a context manager; its
+    end lets go of the handle, and ends nothing.
 
     Raises `HostError`.
     """
-    data = stdin.encode() if isinstance(stdin, str) else stdin
-    return port().start(command, workdir, list((env or {}).items()), background, data, tuple(without))
+    given = encoded(stdin) if isinstance(stdin, str) else stdin
+    return port().start(command, workdir, list((env or {}).items()), background, given, tuple(without))
 
 
 def open(id: str):
@@ -132,6 +175,8 @@ def list_processes(*, running_only: bool = False, max: int = 100) -> tuple[list[
 
 def run(command: str, *, timeout: float | None = None, **options) -> Snapshot:
     """Runs a command to its end, and returns its state and its output. The options are those of `start`.
+
+    Give it no `stdin=PIPE`: nothing is written to that pipe, and a command that reads it runs until the timeout.
 
     `timeout` is in seconds; `None`: until shortly before the call's own end. Raises `Failed` after that time, or if the call is
     cancelled, and then has the command ended; raises `HostError` if it cannot be started.
@@ -148,6 +193,10 @@ def run(command: str, *, timeout: float | None = None, **options) -> Snapshot:
                 process.signal("terminate")
                 why = "the call was cancelled" if waited.wake == "cancelled" else f"it took more than {timeout:g} s"
                 raise Failed(f"the command was ended: {why}")
+
+
+def encoded(data: bytes | str) -> bytes:
+    return data.encode() if isinstance(data, str) else data
 
 
 # At the end, since the bindings use the types above.

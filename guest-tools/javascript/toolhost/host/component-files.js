@@ -35,6 +35,34 @@ export function readDirectory(path, after, max) {
   return { entries, more };
 }
 
+export function search(scope, text, page) {
+  const seen = asked(() => wit.searchText(scope, text, places(page)));
+  const lines = (shown) => shown.map((line) => ({ ...line, number: Number(line.number) }));
+  return {
+    files: seen.files.map((file) => ({ path: file.path, matches: Number(file.matches), lines: lines(file.lines) })),
+    totalFiles: Number(seen.totalFiles),
+    totalMatches: Number(seen.totalMatches),
+    searched: Number(seen.searched),
+    unreadable: Number(seen.unreadable),
+    more: seen.more,
+  };
+}
+
+export function find(scope, { kind, minSize, maxSize, sinceMs, untilMs, newestFirst }, page) {
+  const numbers = { minSize: optional(minSize), maxSize: optional(maxSize), sinceMs: optional(sinceMs), untilMs: optional(untilMs) };
+  const seen = asked(() => wit.findFiles(scope, { kind, ...numbers, newestFirst }, places(page)));
+  return {
+    files: seen.files.map((file) => ({ ...file, size: Number(file.size), modifiedMs: Number(file.modifiedMs) })),
+    total: Number(seen.total),
+    unreadable: Number(seen.unreadable),
+    more: seen.more,
+  };
+}
+
+const places = ({ skip, max }) => ({ skip: u64(skip), max: u64(max) });
+
+const optional = (number) => (number === undefined ? undefined : u64(number));
+
 function precondition(absent, version) {
   if (absent) return { tag: "absent" };
   return version === undefined ? { tag: "any" } : { tag: "version", val: version };

@@ -2,13 +2,22 @@
 
 import * as wit from "toolhost:plugin/processes@0.1.0";
 import { u64 } from "#engine";
+import { PIPE } from "../lib/stdin.js";
 import { asked as ask } from "./refusal.js";
 
 const asked = (run) => ask({ "not-found": "process not found" }, run);
 
 export function start({ command, workdir, env, background, stdin, without }) {
   const restrictions = { write: without.includes("write"), network: without.includes("network") };
-  return wrap(asked(() => wit.start({ command, workdir, env, background, stdin, without: restrictions })));
+  const options = { command, workdir, env, background, stdin: inputOf(stdin), without: restrictions };
+  return wrap(asked(() => wit.start(options)));
+}
+
+function inputOf(stdin) {
+  if (stdin === undefined || stdin === null) return { tag: "none" };
+  if (stdin === PIPE) return { tag: "pipe" };
+  const { rows, columns } = stdin;
+  return rows === undefined ? { tag: "bytes", val: stdin } : { tag: "terminal", val: { rows, columns } };
 }
 
 export const shell = () => asked(() => wit.currentShell());
@@ -31,8 +40,20 @@ function wrap(process) {
     },
     info: () => infoOf(asked(() => process.info())),
     snapshot() {
-      const { state, total, head, tail, survivors, denials, saved } = asked(() => process.snapshot());
-      return { state: stateOf(state), total: Number(total), head, tail, survivors, denials, saved: saved.tag };
+      const seen = asked(() => process.snapshot());
+      const { head, tail, survivors, denials, saved, takesInput } = seen;
+      const screen = screenOf(seen.screen);
+      return {
+        state: stateOf(seen.state),
+        total: Number(seen.total),
+        head,
+        tail,
+        survivors,
+        denials,
+        saved: saved.tag,
+        takesInput,
+        screen,
+      };
     },
     read(since = 0, max = 4 << 20) {
       const { offset, data, total, end } = asked(() => process.read(u64(since), max));
@@ -42,10 +63,21 @@ function wrap(process) {
       const graceMs = grace === undefined ? undefined : u64(Math.round(grace * 1000));
       return stateOf(asked(() => process.signal(name, graceMs)));
     },
+    write: (data) => stateOf(asked(() => process.write(data))),
+    closeInput: () => stateOf(asked(() => process.closeInput())),
+    resize: (rows, columns) => stateOf(asked(() => process.resize({ rows, columns }))),
   };
 }
 
 const number = (value) => (value === undefined || value === null ? undefined : Number(value));
+
+function screenOf(seen) {
+  if (seen === undefined || seen === null) return undefined;
+  const { size, text, title, alternate, applicationKeys } = seen;
+  const [row, column] = seen.cursor ?? [];
+  const cursor = row === undefined ? undefined : { row, column };
+  return { rows: size.rows, columns: size.columns, text, cursor, title, alternate, applicationKeys };
+}
 
 function stateOf({ tag, val }) {
   if (typeof val === "string") return { kind: tag, text: val };

@@ -7,3 +7,5 @@ export const read = (path, offset, max) => fake("files").read(path, offset, max)
 export const skipLines = (path, offset, lines) => fake("files").skipLines(path, offset, lines);
 export const writeAll = (writes) => fake("files").writeAll(writes);
 export const readDirectory = (path, after, max) => fake("files").readDirectory(path, after, max);
+export const search = (scope, text, page) => fake("files").search(scope, text, page);
+export const find = (scope, filter, page) => fake("files").find(scope, filter, page);

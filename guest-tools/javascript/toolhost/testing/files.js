@@ -4,8 +4,14 @@ import { createHash } from "node:crypto";
 import { posix } from "node:path";
 import { surroundings } from "../host/native.js";
 import { HostError } from "../lib/errors.js";
+import { MODIFIED_MS, find, matches, selection } from "./search.js";
 
-/** Stands in for the host's files: a tree in memory below the workspace, such as `new FakeFiles({ "src/main.js": "1;\n" })`. */
+/**
+ * Stands in for the host's files: a tree in memory below the workspace, such as `new FakeFiles({ "src/main.js": "1;\n" })`.
+ *
+ * A search takes regular expressions of JavaScript, and looks at one line at a time. It knows no ignore files and no encodings, and takes
+ * the name of a type for an extension, such as `js`. `find` finds no directories, and all files were changed at one time.
+ */
 export class FakeFiles {
   #content = new Map();
   #failing = new Map();
@@ -32,7 +38,7 @@ export class FakeFiles {
     const { realPath, data } = this.#find(path);
     const kind = data === undefined ? "directory" : "file";
     const size = data?.length ?? 0;
-    return { kind, size, modifiedMs: 1_000_000, version: versionOf(data ?? new Uint8Array()), identity: realPath, realPath };
+    return { kind, size, modifiedMs: MODIFIED_MS, version: versionOf(data ?? new Uint8Array()), identity: realPath, realPath };
   }
 
   read(path, offset, max) {
@@ -77,6 +83,24 @@ export class FakeFiles {
     return { entries: names.slice(0, max).map((name) => ({ name, kind: kinds.get(name) })), more: names.length > max };
   }
 
+  search(scope, text, page) {
+    return matches(this.#below(scope), text, page);
+  }
+
+  find(scope, filter, page) {
+    return find(this.#below(scope), filter, page);
+  }
+
+  /** Returns the files of a search as pairs of a path, relative to the workspace, and its bytes. */
+  #below(scope) {
+    const { realPath, data } = this.#find(scope.path);
+    if (data !== undefined) return [[shown(realPath), data]];
+    const takes = selection(scope);
+    const inside = `${realPath}/`;
+    const files = [...this.#content].filter(([path]) => path.startsWith(inside) && takes(path.slice(inside.length)));
+    return files.map(([path, content]) => [shown(path), content]).sort(([one], [other]) => (one < other ? -1 : 1));
+  }
+
   /** Returns the absolute path, and what is there: `undefined` for a directory. */
   #find(path) {
     const realPath = absolute(path);
@@ -111,6 +135,9 @@ export class FakeFiles {
     }
   }
 }
+
+/** Returns an absolute path relative to the workspace. */
+const shown = (path) => posix.relative(surroundings().workspaceRoot, path);
 
 const absolute = (path) => posix.resolve(surroundings().workspaceRoot, path);
 

@@ -2,9 +2,13 @@
 
 import { cancelled, surroundings } from "../host/native.js";
 import { HostError } from "../lib/errors.js";
+import { PIPE } from "../lib/stdin.js";
 
 /** The bytes in each of the two windows of a snapshot. */
 const WINDOW = 32 << 10;
+
+/** The states of a process that can read. */
+const ALIVE = ["running", "lingering"];
 
 /**
  * A fake process, and the script of what happens to it.
@@ -20,6 +24,7 @@ export class FakeProcess {
     this.began = 0;
     this.denials = [];
     this.survivors = [];
+    this.reads(undefined);
   }
 
   /** Lets time pass, in seconds. */
@@ -64,6 +69,56 @@ export class FakeProcess {
     return this;
   }
 
+  /** Shows this in its terminal, unless the plugin starts the process without one. The screen gets the terminal's size. */
+  shows({ rows = 24, columns = 80, ...screen }) {
+    this.reads({ rows, columns });
+    return this.#then({ screen });
+  }
+
+  /** Has an open standard input, unless the plugin starts the process without one: for a process of `FakeProcesses.has`. */
+  takesInput() {
+    this.reads(PIPE);
+    return this;
+  }
+
+  /** Lets everything fail that is done to the standard input: `write`, `closeInput` and `resize`. */
+  failsToTakeInput(reason, text) {
+    this.inputError = new HostError(reason, text);
+    return this;
+  }
+
+  /** Begins with this standard input. */
+  reads(stdin) {
+    this.terminal = stdin?.rows === undefined ? undefined : { rows: stdin.rows, columns: stdin.columns };
+    this.isOpen = stdin === PIPE || this.terminal !== undefined;
+  }
+
+  /** Returns the state after an input. Throws `HostError` if the standard input is not open. */
+  write() {
+    this.#check();
+    if (this.inputError !== undefined) throw this.inputError;
+    const state = this.state();
+    if (!ALIVE.includes(state.kind)) throw new HostError("invalid", "it has ended");
+    if (!this.isOpen) {
+      throw new HostError("invalid", "its standard input is not open: start the process with PIPE or the size of a terminal");
+    }
+    return state;
+  }
+
+  closeInput() {
+    const state = this.write();
+    // In a terminal this only types Ctrl-D.
+    this.isOpen = this.terminal !== undefined;
+    return state;
+  }
+
+  resize(rows, columns) {
+    const state = this.write();
+    if (this.terminal === undefined) throw new HostError("invalid", "it has no terminal");
+    this.terminal = { rows, columns };
+    return state;
+  }
+
   /** Ends the process now, unless it has ended. */
   isSignalled(signal) {
     const now = surroundings().now - this.began;
@@ -98,14 +153,17 @@ export class FakeProcess {
   snapshot() {
     this.#check();
     const written = this.output();
+    const state = this.state();
     return {
-      state: this.state(),
+      state,
       total: written.length,
       head: written.slice(0, WINDOW),
       tail: written.slice(Math.max(WINDOW, written.length - WINDOW)),
-      survivors: this.state().kind === "lingering" ? this.survivors : [],
+      survivors: state.kind === "lingering" ? this.survivors : [],
       denials: this.denials,
       saved: written.length > WINDOW ? "complete" : "none",
+      takesInput: this.isOpen && ALIVE.includes(state.kind),
+      screen: this.#screen(),
     };
   }
 
@@ -128,6 +186,14 @@ export class FakeProcess {
     if (output && written.length > since) return ["output"];
     if (this.state().kind !== "running") return ["ended"];
     return cancelled() ? ["cancelled"] : [];
+  }
+
+  /** Returns what its terminal shows; `undefined` without a terminal. */
+  #screen() {
+    if (this.terminal === undefined) return undefined;
+    const shown = this.#past().findLast(({ screen }) => screen !== undefined)?.screen;
+    const { text = "", cursor, title = "", alternate = false, applicationKeys = false } = shown ?? {};
+    return { ...this.terminal, text, cursor, title, alternate, applicationKeys };
   }
 
   /** Returns what has happened until now. */

@@ -15,8 +15,9 @@ const ORDER = ["running", "lingering"];
 
 /**
  * Stands in for the host's processes, follows a script, and remembers what it was asked for: `started` has the commands, and `signals`
- * an id and a name for each signal. `clamp` is the longest wait of the host in seconds, and `inShell` the shell
- * that runs the commands.
+ * an id and a name for each signal. `inputs` has what was done to the standard input of which process, also what failed:
+ * `["p1", "write", bytes]`, `["p1", "close"]` or `["p1", "resize", 40, 120]`. `clamp` is the longest wait of the host in seconds, and
+ * `inShell` the shell that runs the commands.
  */
 export class FakeProcesses {
   #toStart = [];
@@ -27,6 +28,7 @@ export class FakeProcesses {
     this.inShell = inShell;
     this.started = [];
     this.signals = [];
+    this.inputs = [];
   }
 
   /** Lets the next start give this process. */
@@ -60,6 +62,7 @@ export class FakeProcesses {
     }
     if (next instanceof HostError) throw next;
     next.began = surroundings().now;
+    next.reads(options.stdin);
     this.#known.push({ process: next, options });
     return this.#handle(next, options);
   }
@@ -85,6 +88,18 @@ export class FakeProcesses {
       snapshot: () => process.snapshot(),
       read: (since = 0, max = 4 << 20) => process.read(since, max),
       info: () => infoOf(process, options),
+      write: (data) => {
+        this.inputs.push([process.id, "write", data]);
+        return process.write();
+      },
+      closeInput: () => {
+        this.inputs.push([process.id, "close"]);
+        return process.closeInput();
+      },
+      resize: (rows, columns) => {
+        this.inputs.push([process.id, "resize", rows, columns]);
+        return process.resize(rows, columns);
+      },
       signal: (name) => {
         process.snapshot();
         this.signals.push([process.id, name]);

@@ -45,6 +45,38 @@ def read_directory(path: str, after: str | None, max: int):
     return [types.Entry(one.name, names.of_enum(one.kind)) for one in entries], more
 
 
+def search(scope: types.Scope, text: types.Text, skip: int, max: int) -> types.Matches:
+    asks = wit.Text(
+        text.pattern,
+        text.literal,
+        wit.LetterCase[text.letter_case.upper()],
+        text.words,
+        text.multiline,
+        text.encoding,
+        text.before,
+        text.after,
+        text.width,
+        text.files_only,
+    )
+    seen = asked(lambda: wit.search_text(scope_of(scope), asks, wit.Page(skip, max)))
+    files = [types.FileMatches(one.path, one.matches, [line(shown) for shown in one.lines]) for one in seen.files]
+    return types.Matches(files, seen.total_files, seen.total_matches, seen.searched, seen.unreadable, seen.more)
+
+
+def find(scope: types.Scope, filter: types.Filter, skip: int, max: int) -> types.Found:
+    asks = wit.Filter(
+        None if filter.kind is None else wit.Kind[filter.kind.upper()],
+        filter.min_size,
+        filter.max_size,
+        filter.since_ms,
+        filter.until_ms,
+        filter.newest_first,
+    )
+    seen = asked(lambda: wit.find_files(scope_of(scope), asks, wit.Page(skip, max)))
+    files = [types.FoundFile(one.path, names.of_enum(one.kind), one.size, one.modified_ms) for one in seen.files]
+    return types.Found(files, seen.total, seen.unreadable, seen.more)
+
+
 def asked(ask):
     """Returns what the host replies. Raises its refusal as a `HostError`."""
     try:
@@ -57,6 +89,14 @@ def precondition(write: types.Write):
     if write.absent:
         return wit.Precondition_Absent()
     return wit.Precondition_Any() if write.version is None else wit.Precondition_Version(write.version)
+
+
+def scope_of(scope: types.Scope) -> wit.Scope:
+    return wit.Scope(scope.path, list(scope.globs), list(scope.types), scope.hidden, scope.ignored, scope.max_depth)
+
+
+def line(seen: wit.Line) -> types.Line:
+    return types.Line(seen.number, seen.text, seen.is_match, seen.is_cut)
 
 
 def facts(seen: wit.Metadata) -> types.Metadata:

@@ -17,7 +17,8 @@ def start(command, workdir, env, background, stdin, without) -> "Process":
     restrictions = wit.Restrictions(0)
     for name in without:
         restrictions |= wit.Restrictions[name.upper()]
-    return Process(asked(lambda: wit.start(wit.StartOptions(command, workdir, env, background, stdin, restrictions))))
+    options = wit.StartOptions(command, workdir, env, background, input_of(stdin), restrictions)
+    return Process(asked(lambda: wit.start(options)))
 
 
 def open(id: str) -> "Process":
@@ -47,8 +48,17 @@ class Process:
     def snapshot(self) -> types.Snapshot:
         seen = asked(self.handle.snapshot)
         survivors = [(one.pid, one.command) for one in seen.survivors]
-        saved = names.of_case(seen.saved)
-        return types.Snapshot(state(seen.state), seen.total, seen.head, seen.tail, survivors, seen.denials, saved)
+        return types.Snapshot(
+            state(seen.state),
+            seen.total,
+            seen.head,
+            seen.tail,
+            survivors,
+            seen.denials,
+            names.of_case(seen.saved),
+            seen.takes_input,
+            None if seen.screen is None else screen(seen.screen),
+        )
 
     def read(self, since: int = 0, max: int = 4 << 20) -> types.Chunk:
         seen = asked(lambda: self.handle.read(since, max))
@@ -57,6 +67,15 @@ class Process:
     def signal(self, name: str, grace: float | None = None) -> types.State:
         grace_ms = None if grace is None else round(grace * 1000)
         return state(asked(lambda: self.handle.signal(wit.Signal[name.upper()], grace_ms)))
+
+    def write(self, data: bytes | str) -> types.State:
+        return state(asked(lambda: self.handle.write(types.encoded(data))))
+
+    def close_input(self) -> types.State:
+        return state(asked(self.handle.close_input))
+
+    def resize(self, rows: int, columns: int) -> types.State:
+        return state(asked(lambda: self.handle.resize(wit.TerminalSize(rows, columns))))
 
     def __enter__(self) -> "Process":
         return self
@@ -71,6 +90,20 @@ def asked(ask):
         return ask()
     except Err as error:
         raise names.error(error.value, WORDS) from None
+
+
+def input_of(stdin: bytes | types.Pipe | types.Terminal | None) -> wit.Stdin:
+    if isinstance(stdin, types.Pipe):
+        return wit.Stdin_Pipe()
+    if isinstance(stdin, types.Terminal):
+        return wit.Stdin_Terminal(wit.TerminalSize(stdin.rows, stdin.columns))
+    return wit.Stdin_None_() if stdin is None else wit.Stdin_Bytes(stdin)
+
+
+def screen(seen: wit.Screen) -> types.Screen:
+    return types.Screen(
+        seen.text, seen.size.rows, seen.size.columns, seen.cursor, seen.title, seen.alternate, seen.application_keys
+    )
 
 
 def state(seen) -> types.State:

@@ -4,14 +4,18 @@ import hashlib
 import posixpath
 
 from ..errors import HostError
-from ..files import Chunk, Entry, Metadata, Skipped, Write
+from ..files import Chunk, Entry, Filter, Found, Matches, Metadata, Scope, Skipped, Text, Write
 from ..host import native
+from . import search
 
 
 class FakeFiles:
     """Stands in for the host's files: a tree in memory below the workspace, such as `FakeFiles({"src/main.py": "pass\\n"})`.
 
     Directories are there as soon as something is in them. `content` has the bytes by absolute path.
+
+    A search takes regular expressions of Python, and looks at one line at a time. It knows no ignore files and no encodings, and
+    takes the name of a type for an extension, such as `py`. `find` finds no directories, and all files were changed at one time.
     """
 
     def __init__(self, files: dict[str, str | bytes] | None = None):
@@ -31,9 +35,9 @@ class FakeFiles:
         return None if data is None else data.decode()
 
     def metadata(self, path: str) -> Metadata:
-        real, data = self.find(path)
+        real, data = self.at(path)
         kind = "directory" if data is None else "file"
-        return Metadata(kind, len(data or b""), 1_000_000, version(data or b""), real, real)
+        return Metadata(kind, len(data or b""), search.MODIFIED_MS, version(data or b""), real, real)
 
     def read(self, path: str, offset: int, max: int) -> Chunk:
         data = self.file(path)
@@ -58,7 +62,7 @@ class FakeFiles:
         return [self.metadata(write.path) for write in writes]
 
     def read_directory(self, path: str, after: str | None, max: int) -> tuple[list[Entry], bool]:
-        directory, data = self.find(path)
+        directory, data = self.at(path)
         if data is not None:
             raise HostError("not-a-directory", "not a directory")
         rests = [file[len(directory) + 1 :] for file in self.content if file.startswith(f"{directory}/")]
@@ -66,7 +70,23 @@ class FakeFiles:
         found = [Entry(name, kind) for name, kind in sorted(names.items()) if after is None or name > after]
         return found[:max], len(found) > max
 
-    def find(self, path: str) -> tuple[str, bytes | None]:
+    def search(self, scope: Scope, text: Text, skip: int, max: int) -> Matches:
+        return search.matches(self.below(scope), text, skip, max)
+
+    def find(self, scope: Scope, filter: Filter, skip: int, max: int) -> Found:
+        return search.find(self.below(scope), filter, skip, max)
+
+    def below(self, scope: Scope) -> dict[str, bytes]:
+        """Returns the files of a search by their paths relative to the workspace, in order."""
+        base, data = self.at(scope.path)
+        if data is not None:
+            return {shown(base): data}
+        takes = search.selection(scope)
+        inside = f"{base}/"
+        files = sorted(self.content.items())
+        return {shown(path): data for path, data in files if path.startswith(inside) and takes(path[len(inside) :])}
+
+    def at(self, path: str) -> tuple[str, bytes | None]:
         """Returns the absolute path, and what is there: `None` for a directory."""
         real, root = absolute(path), native.surroundings.workspace_root
         if real in self.failing:
@@ -82,7 +102,7 @@ class FakeFiles:
         raise HostError("not-found", "no such file or directory")
 
     def file(self, path: str) -> bytes:
-        data = self.find(path)[1]
+        data = self.at(path)[1]
         if data is None:
             raise HostError("not-a-file", "not a file")
         return data
@@ -102,6 +122,11 @@ class FakeFiles:
 
 def absolute(path: str) -> str:
     return posixpath.normpath(posixpath.join(native.surroundings.workspace_root, path))
+
+
+def shown(path: str) -> str:
+    """Returns an absolute path relative to the workspace."""
+    return posixpath.relpath(path, native.surroundings.workspace_root)
 
 
 def version(data: bytes) -> str:

@@ -1,10 +1,11 @@
 """The script of one fake process, on the virtual clock of the test."""
 
 import re
+from dataclasses import replace
 
 from ..errors import HostError
 from ..host import native
-from ..processes import Chunk, Snapshot, State, Waited
+from ..processes import PIPE, Chunk, Pipe, Screen, Snapshot, State, Terminal, Waited
 
 # The bytes in each of the two windows of a snapshot.
 WINDOW = 32 << 10
@@ -21,12 +22,16 @@ class FakeProcess:
 
     def __init__(self, id: str = "p1"):
         self.id = id
-        self.events: list[tuple[float, bytes | State]] = []
+        self.events: list[tuple[float, bytes | Screen | State]] = []
         self.at = 0.0
         self.began = 0.0
         self.denials: list[str] = []
         self.survivors: list[tuple[int, str]] = []
         self.error: HostError | None = None
+        self.input_error: HostError | None = None
+        # The open standard input: `None` without one.
+        self.input: Pipe | Terminal | None = None
+        self.terminal: Terminal | None = None
 
     def after(self, seconds: float) -> "FakeProcess":
         """Lets time pass."""
@@ -64,7 +69,22 @@ class FakeProcess:
         self.error = HostError(reason, text)
         return self
 
-    def then(self, event: bytes | State) -> "FakeProcess":
+    def shows(self, screen: Screen) -> "FakeProcess":
+        """Shows this in its terminal, unless the plugin starts the process without one. The screen gets the terminal's size."""
+        self.reads(Terminal(screen.rows, screen.columns))
+        return self.then(screen)
+
+    def takes_input(self) -> "FakeProcess":
+        """Has an open standard input, unless the plugin starts the process without one: for a process of `FakeProcesses.has`."""
+        self.reads(PIPE)
+        return self
+
+    def fails_to_take_input(self, reason: str, text: str) -> "FakeProcess":
+        """Lets everything fail that is done to the standard input: `write`, `close_input` and `resize`."""
+        self.input_error = HostError(reason, text)
+        return self
+
+    def then(self, event: bytes | Screen | State) -> "FakeProcess":
         self.events.append((self.at, event))
         return self
 
@@ -73,6 +93,41 @@ class FakeProcess:
         now = native.surroundings.now - self.began
         self.events = [(at, event) for at, event in self.events if at <= now]
         self.events.append((now, State("exited", signal=signal, cause="signalled")))
+
+    def reads(self, stdin: bytes | Pipe | Terminal | None):
+        """Begins with this standard input."""
+        self.input = stdin if isinstance(stdin, (Pipe, Terminal)) else None
+        self.terminal = stdin if isinstance(stdin, Terminal) else None
+
+    def writes(self) -> State:
+        """Returns the state after an input. Raises `HostError` if the standard input is not open."""
+        self.check()
+        if self.input_error is not None:
+            raise self.input_error
+        if self.state().kind in ("exited", "lost"):
+            raise HostError("invalid", "it has ended")
+        if self.input is None:
+            raise HostError("invalid", "its standard input is not open: start the process with PIPE or a Terminal")
+        return self.state()
+
+    def closes_input(self) -> State:
+        state = self.writes()
+        # In a terminal this only types Ctrl-D.
+        self.input = self.terminal
+        return state
+
+    def resizes(self, rows: int, columns: int) -> State:
+        state = self.writes()
+        if self.terminal is None:
+            raise HostError("invalid", "it has no terminal")
+        self.reads(Terminal(rows, columns))
+        return state
+
+    def screen(self) -> Screen | None:
+        if self.terminal is None:
+            return None
+        shown = ([Screen("")] + [event for event in self.past() if isinstance(event, Screen)])[-1]
+        return replace(shown, rows=self.terminal.rows, columns=self.terminal.columns)
 
     def state(self) -> State:
         return ([State("running")] + [event for event in self.past() if isinstance(event, State)])[-1]
@@ -119,8 +174,11 @@ class FakeProcess:
         written = self.output()
         tail = written[max(WINDOW, len(written) - WINDOW) :]
         saved = "complete" if len(written) > WINDOW else "none"
-        survivors = self.survivors if self.state().kind == "lingering" else []
-        return Snapshot(self.state(), len(written), written[:WINDOW], tail, survivors, self.denials, saved)
+        state = self.state()
+        survivors = self.survivors if state.kind == "lingering" else []
+        is_open = self.input is not None and state.kind in ("running", "lingering")
+        head = written[:WINDOW]
+        return Snapshot(state, len(written), head, tail, survivors, self.denials, saved, is_open, self.screen())
 
     def read(self, since: int, max: int) -> Chunk:
         self.check()

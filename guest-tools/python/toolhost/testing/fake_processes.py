@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..errors import HostError
 from ..host import native
-from ..processes import Info, State
+from ..processes import Info, Pipe, State, Terminal, encoded
 from .fake_process import FakeProcess
 
 SIGNALS = {
@@ -26,15 +26,16 @@ class Started:
     workdir: str | None
     env: dict[str, str]
     background: bool
-    stdin: bytes | None
+    stdin: bytes | Pipe | Terminal | None
     without: tuple[str, ...]
 
 
 class FakeProcesses:
     """Stands in for the host's processes, follows a script, and remembers what it was asked for.
 
-    `started` has the commands, and `signals` a process id and a name for each signal. `clamp` is the longest wait of the host in
-    seconds, and `in_shell` the shell that runs the commands.
+    `started` has the commands, and `signals` a process id and a name for each signal. `inputs` has what was done to the standard
+    input of which process, also what failed: `("p1", "write", b"y\\n")`, `("p1", "close")` or `("p1", "resize", 40, 120)`. `clamp` is
+    the longest wait of the host in seconds, and `in_shell` the shell that runs the commands.
     """
 
     def __init__(self, clamp: float | None = None, in_shell: str = "bash"):
@@ -44,6 +45,7 @@ class FakeProcesses:
         self.known: list[tuple[FakeProcess, Started]] = []
         self.started: list[Started] = []
         self.signals: list[tuple[str, str]] = []
+        self.inputs: list[tuple] = []
 
     def starts(self, process: FakeProcess) -> "FakeProcesses":
         """Lets the next start give this process."""
@@ -72,6 +74,7 @@ class FakeProcesses:
         if isinstance(next, HostError):
             raise next
         next.began = native.surroundings.now
+        next.reads(stdin)
         self.known.append((next, options))
         return Handle(self, next, options)
 
@@ -120,6 +123,18 @@ class Handle:
         if before.kind in ("running", "lingering") and name in ("interrupt", "terminate", "kill", "hangup", "quit"):
             self.process.is_signalled(SIGNALS[name])
         return before
+
+    def write(self, data: bytes | str) -> State:
+        self.chat.inputs.append((self.id, "write", encoded(data)))
+        return self.process.writes()
+
+    def close_input(self) -> State:
+        self.chat.inputs.append((self.id, "close"))
+        return self.process.closes_input()
+
+    def resize(self, rows: int, columns: int) -> State:
+        self.chat.inputs.append((self.id, "resize", rows, columns))
+        return self.process.resizes(rows, columns)
 
     def __enter__(self) -> "Handle":
         return self
