@@ -29,7 +29,7 @@ pub(crate) struct Report {
     /// What the output leaves out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
-    /// What the terminal shows, if the command has one.
+    /// What the terminal shows, if the command has one and runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) screen: Option<ScreenReport>,
     /// Instead of the output: the bytes in base64, as asked for.
@@ -209,7 +209,10 @@ impl Report {
                 command: one.command.clone(),
             })
             .collect();
-        report.screen = snapshot.screen.as_ref().map(ScreenReport::of);
+        // Of a command that has ended, the output says the same.
+        let is_running = snapshot.state == State::Running;
+        let screen = snapshot.screen.as_ref().filter(|_| is_running);
+        report.screen = screen.map(ScreenReport::of);
         if !snapshot.denials.is_empty() {
             notes.add(Rank::Cause, notes::denied(&snapshot.denials));
         }

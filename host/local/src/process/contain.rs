@@ -229,13 +229,16 @@ async fn spawn_kept(
     let fds = kept.descriptors(pipe.as_fd(), input.as_ref())?;
     // Nothing may fail once the command runs.
     let spool = Arc::new(Spool::new(kept.spool.descriptor()?));
-    let writer = OwnedFd::from(streams.output.try_clone()?);
+    // The output of a terminal is moved into the pipe here.
+    let writer = terminal.as_ref().map(|_| streams.output.try_clone());
+    let writer = writer.transpose()?;
     let (supervised, watch) = spawner.spawn(spawn, streams, Some(fds)).await?;
-    let (input, line) = match terminal {
+    let (input, line) = match terminal.zip(writer) {
         None => (input.map(InputEnd::Pipe), None),
-        Some(handed) => {
+        Some((handed, writer)) => {
             let terminal = receive_terminal(&handed).await?;
             let input = InputEnd::Terminal(terminal.try_clone()?);
+            let writer = writer.into();
             (Some(input), Some(Line { terminal, writer }))
         }
     };

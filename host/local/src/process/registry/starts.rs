@@ -363,12 +363,12 @@ impl Registry {
                 rest.outlive().await;
             }
             drop(directories);
-            // An ended process holds no descriptor.
+            process.note_over();
+            // An ended process holds no descriptor, and no more of a screen than what it showed.
             process.input.lock().await.close();
             if let Some(drawing) = &process.drawing {
                 drawing.end().await;
             }
-            process.note_over();
             keeper.ended(&process).await;
         };
         let life = self.until_left(process, life);
