@@ -30,7 +30,7 @@ async fn every_format_is_what_its_sdk_takes() {
         let tools = tools.error_for_status().unwrap().text().await.unwrap();
         assert_eq!(tools.contains("\"strict\":true"), strict, "{tools}");
         let names = checked(&installed, workspace.path(), format, &tools).await;
-        assert_eq!(names.len(), 9, "{format}: {names:?}");
+        assert_eq!(names.len(), 10, "{format}: {names:?}");
     }
 }
 

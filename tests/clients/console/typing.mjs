@@ -5,9 +5,12 @@ export default async ({ open, signIn, view, execute }) => {
   await execute("typing", "1", "printf 'name? '; read -r name; echo \"<$name>\"; stty -icanon -echo; head -c 6 | od -An -c; echo over; read -r line", {
     terminal: true, run_in_background: true,
   });
-  await view(page, "chat/typing");
-  const toggle = (name) => page.getByRole("button", { name }).first();
-  await toggle(/execute/).click();
+  await view(page, "chats/typing");
+  const unfold = async (name) => {
+    const toggle = page.locator(".call-toggle").filter({ hasText: name });
+    if ((await toggle.getAttribute("aria-expanded")) === "false") await toggle.click();
+  };
+  await unfold("printf");
   const screen = page.getByRole("textbox", { name: /^Terminal of printf/ });
   const shows = (text) => screen.filter({ hasText: text }).waitFor();
   await shows("name?");
@@ -28,8 +31,7 @@ export default async ({ open, signIn, view, execute }) => {
   await page.getByRole("button", { name: "Ctrl-C" }).click();
   await screen.waitFor({ state: "detached" });
   await execute("typing", "2", "cat; echo the end", { keep_input_open: true, run_in_background: true });
-  const second = page.getByRole("button", { name: /the end/ });
-  await second.click();
+  await unfold("the end");
   const field = page.getByRole("textbox", { name: /^A line for cat/ });
   await field.fill("<b>one</b>");
   await field.press("Enter");

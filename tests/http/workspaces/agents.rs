@@ -379,7 +379,10 @@ async fn every_route_tells_that_the_agent_is_away() {
         if path.ends_with("/input") {
             let body = Some(json!({ "close": true }));
             let (status, answer) = ask(&method, &path, body).await;
-            assert_eq!((status, &answer["code"]), (503, &json!("workspace_unavailable")));
+            assert_eq!(
+                (status, &answer["code"]),
+                (503, &json!("workspace_unavailable"))
+            );
             continue;
         }
         let body = match (path.ends_with("/signal"), path.contains("/calls"), &method) {

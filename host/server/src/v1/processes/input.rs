@@ -4,7 +4,8 @@ use axum::extract::{Path, Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -21,21 +22,28 @@ use toolhost_workspace::process::{self, Error, Input, MAX_INPUT};
 /// The largest body, in bytes: the longest input, of which JSON can make six bytes of one, or base64 four of three.
 const MAX_BODY: usize = 6 * MAX_INPUT + (4 << 10);
 
-/// The longest `id`, in bytes.
+/// The longest `id`, in characters.
 const MAX_ID: usize = 256;
 
-/// What is done to the standard input of a process: all of these, in the order `size`, `text` or `base64`, `close`.
+/// Base64 with padding, whose last character may have bits that stand for nothing.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// What is done to the standard input of a process: all of these, in the order `size`, `text`, `base64`, `close`.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct InputRequest {
-    /// Names this input among the latest 64 of the process: a repeat does nothing. At most 256 bytes.
+    /// Names this input among the latest 64 of the process: a repeat does nothing.
     #[schema(max_length = 256)]
     id: Option<String>,
     /// The size that the terminal gets.
     size: Option<Size>,
     /// The text to write. In a terminal, a carriage return is the key Enter, and U+0003 is Ctrl-C.
     text: Option<String>,
-    /// The bytes to write, in base64; not with `text`.
+    /// Bytes to write, in base64.
+    #[schema(pattern = "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$")]
     base64: Option<String>,
     /// Whether the input ends after that. In a terminal, this presses Ctrl-D.
     close: bool,
@@ -91,8 +99,12 @@ impl From<process::Screen> for Screen {
 impl InputRequest {
     /// Returns what is to be done, each with its key.
     fn inputs(self) -> Result<Vec<(Input, Option<String>)>, Problem> {
-        if self.id.as_ref().is_some_and(|id| id.len() > MAX_ID) {
-            let text = format!("id has at most {MAX_ID} bytes");
+        if self
+            .id
+            .as_ref()
+            .is_some_and(|id| id.chars().count() > MAX_ID)
+        {
+            let text = format!("id has at most {MAX_ID} characters");
             return Err(Problem::broken_request(text));
         }
         let size = self
@@ -101,36 +113,21 @@ impl InputRequest {
         if let Some(size) = size {
             size.check().map_err(problem)?;
         }
-        let bytes =
-            match (self.text, self.base64) {
-                (Some(_), Some(_)) => {
-                    return Err(Problem::broken_request(
-                        "text and base64 exclude each other",
-                    ));
-                }
-                (Some(text), None) => Some(text.into_bytes()),
-                (None, Some(base64)) => Some(STANDARD.decode(base64).map_err(|error| {
-                    Problem::broken_request(format!("base64 is none: {error}"))
-                })?),
-                (None, None) => None,
-            };
-        if bytes.as_ref().is_some_and(|bytes| bytes.len() > MAX_INPUT) {
+        let mut bytes = self.text.unwrap_or_default().into_bytes();
+        let base64 = self.base64.unwrap_or_default();
+        let decoded = BASE64.decode_vec(base64, &mut bytes);
+        decoded.map_err(|error| Problem::broken_request(format!("base64 is none: {error}")))?;
+        if bytes.len() > MAX_INPUT {
             let text = format!("an input has at most {MAX_INPUT} bytes");
             return Err(Problem::broken_request(text));
         }
         let key = |part| self.id.as_ref().map(|id| format!("{part} {id}"));
         let inputs = [
             size.map(|size| (Input::Resize(size), key("size"))),
-            bytes.map(|bytes| (Input::Bytes(bytes), key("bytes"))),
+            (!bytes.is_empty()).then(|| (Input::Bytes(bytes), key("bytes"))),
             self.close.then(|| (Input::Close, key("close"))),
         ];
-        let inputs: Vec<_> = inputs.into_iter().flatten().collect();
-        match inputs.is_empty() {
-            true => Err(Problem::broken_request(
-                "size, text, base64 or close is needed",
-            )),
-            false => Ok(inputs),
-        }
+        Ok(inputs.into_iter().flatten().collect())
     }
 }
 
@@ -165,17 +162,19 @@ pub(super) async fn input(
     let asked: InputRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
         Problem::broken_request(format!("the body is not what this takes: {error}"))
     })?;
-    let mut state = None;
+    let workspace = host.seen_by(principal.actor(), host.workspace());
+    let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
+    let mut state = info.state;
     for (input, key) in asked.inputs()? {
         let done = host.input(&chat, &id, input, key, principal.actor()).await;
-        state = Some(done.map_err(|error| match error {
+        state = done.map_err(|error| match error {
             InputError::NotApproved(text) => Problem::new(Kind::NOT_APPROVED, text),
             InputError::Process(error @ (Error::Invalid(_) | Error::Failed(_))) => {
                 Problem::new(Kind::NO_INPUT, error.to_string())
             }
             InputError::Process(error) => problem(error),
-        })?);
+        })?;
     }
-    let status = state.as_ref().map(ProcessStatus::from);
-    Ok(Json(status.map(|status| Reached { id, status })).into_response())
+    let status = ProcessStatus::from(&state);
+    Ok(Json(Reached { id, status }).into_response())
 }
