@@ -248,7 +248,7 @@ async fn input_reaches_a_process_once() {
     }
     let (status, _) = typed(&server, "b", &id, &json!({ "text": "x" })).await;
     assert_eq!(status, 404);
-    let size = json!({ "rows": 30, "columns": 100 });
+    let size = json!({ "rows": 30.0, "columns": 100 });
     for _ in 0..3 {
         let body = json!({ "id": "1", "size": size, "text": "once\r" });
         let (status, answer) = typed(&server, "a", &id, &body).await;

@@ -6,6 +6,7 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -53,10 +54,21 @@ pub(super) struct InputRequest {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
+    #[serde(deserialize_with = "whole")]
     #[schema(minimum = 2, maximum = 100)]
     rows: u16,
+    #[serde(deserialize_with = "whole")]
     #[schema(minimum = 2, maximum = 300)]
     columns: u16,
+}
+
+/// Reads a number of rows or columns, which JSON may as well write as `24.0`.
+fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    let is_it = |number: &u16| f64::from(*number).total_cmp(&value).is_eq();
+    let found = (0..=process::Size::MAX_COLUMNS).find(is_it);
+    let expected = "a whole number that a terminal can have";
+    found.ok_or_else(|| D::Error::invalid_value(Unexpected::Float(value), &expected))
 }
 
 /// What a terminal shows.
