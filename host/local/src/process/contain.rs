@@ -66,7 +66,7 @@ pub use spawner::Spawner;
 pub(super) use take_over::{Ended, Found, Taken};
 pub(super) use terminal::run_in_terminal;
 pub(super) use usage::Look;
-pub(super) use values::{Event, Exit, InputEnd, Output, Spawn};
+pub(super) use values::{Event, Exit, InputEnd, Output, Spawn, set_size};
 
 /// The most survivors that are named. A list of thousands would be of no use to the reader.
 const MOST_SURVIVORS: usize = 64;
@@ -133,8 +133,7 @@ pub(super) async fn spawn(spawner: Option<&Spawner>, spawn: &Spawn<'_>) -> io::R
             (output, input.map(InputEnd::Pipe))
         }
         Some(handed) => {
-            let terminal = receive_terminal(&handed).await?;
-            let input = InputEnd::Terminal(terminal.try_clone()?);
+            let (terminal, input) = receive_terminal(&handed).await?;
             (Output::Terminal(terminal), Some(input))
         }
     };
@@ -194,25 +193,24 @@ impl Opened {
     }
 }
 
-/// Receives the terminal that a supervisor has made.
-async fn receive_terminal(socket: &UnixStream) -> io::Result<OwnedFd> {
-    let receive = async {
-        loop {
-            socket.readable().await?;
-            let receive = || sys::receive(socket.as_fd(), &mut [0]);
-            match socket.try_io(Interest::READABLE, receive) {
-                Ok((_, fds)) => {
-                    return fds
-                        .into_iter()
-                        .next()
-                        .ok_or(rustix::io::Errno::MFILE.into());
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error),
-            }
+/// Receives the terminal that a supervisor has made: to read from it, and to type.
+async fn receive_terminal(socket: &UnixStream) -> io::Result<(OwnedFd, InputEnd)> {
+    let (_, fds) = timeout(HANDED, receive(socket, &mut [0])).await??;
+    let terminal = fds.into_iter().next().ok_or(rustix::io::Errno::MFILE)?;
+    let input = InputEnd::Terminal(terminal.try_clone()?);
+    Ok((terminal, input))
+}
+
+/// As [`sys::receive`], and waits for the bytes.
+async fn receive(socket: &UnixStream, buffer: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    loop {
+        socket.readable().await?;
+        let receive = || sys::receive(socket.as_fd(), buffer);
+        match socket.try_io(Interest::READABLE, receive) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            received => return received,
         }
-    };
-    timeout(HANDED, receive).await?
+    }
 }
 
 /// Starts a command that is kept.
@@ -236,8 +234,7 @@ async fn spawn_kept(
     let (input, line) = match terminal.zip(writer) {
         None => (input.map(InputEnd::Pipe), None),
         Some((handed, writer)) => {
-            let terminal = receive_terminal(&handed).await?;
-            let input = InputEnd::Terminal(terminal.try_clone()?);
+            let (terminal, input) = receive_terminal(&handed).await?;
             let writer = writer.into();
             (Some(input), Some(Line { terminal, writer }))
         }

@@ -5,12 +5,11 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use nix::errno::Errno;
-use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::{Instant, timeout_at};
 
-use super::contain::{InputEnd, watch_for};
+use super::contain::{InputEnd, set_size, watch_for};
 use super::{Error, INPUT_PATIENCE, KNOWN_INPUTS, Size};
 
 /// The host's end of the standard input of a process.
@@ -82,13 +81,7 @@ impl Slot {
         let Some(open) = &self.open else {
             return Ok(());
         };
-        let window = Winsize {
-            ws_row: size.rows,
-            ws_col: size.columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        let set = tcsetwinsize(open.end.get_ref(), window);
+        let set = set_size(open.end.get_ref(), size);
         set.map_err(|error| Error::Failed(format!("resize the terminal: {error}")))
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use nix::unistd::geteuid;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use super::kept::{Answer, Attached, Greeting, Line, Outlet, Place, Spool, is_id}
 use super::supervised::{self, Supervised};
 use super::values::InputEnd;
 use super::wire::VERSION;
-use super::{Contained, Event, Output, Spawner, Watch, group, proc, sys};
+use super::{Contained, Event, Output, Spawner, Watch, group, proc, receive};
 use nix::sys::signal::Signal;
 
 /// How long a supervisor may take to answer. Usually an answer takes less than a millisecond.
@@ -199,15 +199,9 @@ async fn connect(path: &Path) -> io::Result<UnixStream> {
 /// Receives the answer of a supervisor.
 async fn answer(socket: &UnixStream) -> io::Result<(Answer, Vec<OwnedFd>)> {
     let mut bytes = [0; Answer::SIZE];
-    loop {
-        socket.readable().await?;
-        let receive = || sys::receive(socket.as_fd(), &mut bytes);
-        match socket.try_io(Interest::READABLE, receive) {
-            Ok((Answer::SIZE, fds)) => return Ok((Answer::decode(bytes)?, fds)),
-            Ok(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
+    match receive(socket, &mut bytes).await? {
+        (Answer::SIZE, fds) => Ok((Answer::decode(bytes)?, fds)),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
     }
 }
 

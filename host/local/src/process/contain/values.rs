@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::PipeWriter;
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeWriter};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::termios::{Winsize, tcgetwinsize, tcsetwinsize};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 use toolhost_sandbox::Sandbox;
@@ -78,7 +79,7 @@ impl InputEnd {
         match self {
             Self::Pipe(_) => None,
             Self::Terminal(terminal) => {
-                let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+                let size = tcgetwinsize(terminal).ok()?;
                 Some(Size {
                     rows: size.ws_row,
                     columns: size.ws_col,
@@ -86,6 +87,17 @@ impl InputEnd {
             }
         }
     }
+}
+
+/// Gives a terminal a size, of which its programs are told.
+pub(in crate::process) fn set_size(terminal: impl AsFd, size: Size) -> io::Result<()> {
+    let window = Winsize {
+        ws_row: size.rows,
+        ws_col: size.columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    Ok(tcsetwinsize(terminal, window)?)
 }
 
 /// The two streams of a command.

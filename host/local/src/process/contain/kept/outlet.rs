@@ -41,7 +41,7 @@ impl Outlet {
         &self.pipe
     }
 
-    /// Returns the descriptors: the pipe, and those of a terminal.
+    /// Returns the terminal whose output goes through the pipe, if it is one.
     pub(in crate::process::contain) fn line(&self) -> Option<&Line> {
         self.terminal.as_ref()
     }

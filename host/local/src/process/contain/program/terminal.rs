@@ -4,10 +4,10 @@ use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 use toolhost_workspace::process::Size;
 
 use crate::process::contain::sys;
+use crate::process::contain::values::set_size;
 
 /// Both sides of a terminal.
 pub(super) struct Terminal {
@@ -25,20 +25,10 @@ impl Terminal {
         grantpt(&hosts)?;
         unlockpt(&hosts)?;
         let programs = ioctl_tiocgptpeer(&hosts, flags)?;
-        tcsetwinsize(&hosts, window(size))?;
+        set_size(&hosts, size)?;
         // All that have this side share the flag.
         rustix::io::ioctl_fionbio(&hosts, true)?;
         sys::send(host.as_fd(), &[0], &[hosts.as_raw_fd()])?;
         Ok(Self { programs, hosts })
-    }
-}
-
-/// Returns a size as the kernel takes it.
-fn window(size: Size) -> Winsize {
-    Winsize {
-        ws_row: size.rows,
-        ws_col: size.columns,
-        ws_xpixel: 0,
-        ws_ypixel: 0,
     }
 }

@@ -5,12 +5,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio_util::sync::CancellationToken;
 
-use crate::process::contain::sys;
 use crate::process::contain::wire::{FRAME, Frame};
+use crate::process::contain::{receive, sys};
 
 /// The supervisors that wait for a command. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -61,12 +60,9 @@ impl Spares {
     async fn receive_all(&self, origin: &Arc<Origin>) -> io::Result<()> {
         let mut frame = [0; FRAME];
         loop {
-            origin.socket.readable().await?;
-            let mut receive = || sys::receive(origin.socket.as_fd(), &mut frame);
-            match origin.socket.try_io(Interest::READABLE, &mut receive) {
+            match receive(&origin.socket, &mut frame).await {
                 Ok((FRAME, fds)) => self.note(origin, frame, fds),
                 Ok(_) => return Ok(()),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
                 Err(error) => return Err(error),
             }
