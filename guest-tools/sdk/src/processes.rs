@@ -148,7 +148,7 @@ pub struct StartOptions {
     /// Whether the caller means to leave the process running. It decides whether a cancelled or failed call takes the
     /// process with it: the host ends those of the foreground, and the call is not over before they are.
     pub background: bool,
-    /// What it reads. Default: nothing.
+    /// The standard input of the command. Default: none.
     pub stdin: Stdin,
     /// Rights that the command gives up, of those that the operator allows it.
     pub without: Restrictions,

@@ -49,7 +49,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("backtab", "shift-tab"),
 ];
 
-/// What a key needs that a pipe has not.
+/// The reason why nothing can be written for a key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Unknown {
     /// There is no such key.

@@ -13,7 +13,7 @@ use crate::process_output::{self, Look, wait_timeout};
 use crate::report::Report;
 use crate::{invalid, notes, settle, wait};
 
-/// What the key Esc sends.
+/// The character that the key Esc sends.
 const ESC: char = '\x1b';
 
 /// The most keys of one call.
@@ -29,7 +29,7 @@ const MAX_BYTES: u32 = 32 * 1024;
 #[derive(Debug)]
 pub(crate) struct ProcessInput;
 
-/// What the model says.
+/// The arguments of the model.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {

@@ -96,13 +96,9 @@ impl Tool for ProcessOutput {
 /// What is asked for.
 #[derive(Debug)]
 struct Request<'a> {
-    id: &'a str,
+    look: Look<'a>,
     timeout: Duration,
-    /// The cursor from which on the output is asked for.
-    since: Option<u64>,
-    max_bytes: u32,
     until: Option<&'a str>,
-    base64: bool,
 }
 
 /// What a reply shows of a process.
@@ -144,13 +140,16 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     })?;
     let base64 = arguments.base64.unwrap_or_default();
     let request = Request {
-        id,
+        look: Look {
+            id,
+            since: arguments.since.or(base64.then_some(0)),
+            max_bytes,
+            base64,
+            is_input: false,
+        },
         timeout: wait_timeout(timeout.as_ref())?,
-        since: arguments.since.or(base64.then_some(0)),
-        max_bytes,
         // Models fill in what they do not need.
         until: arguments.until.as_deref().filter(|until| !until.is_empty()),
-        base64,
     };
     match report(processes, &request) {
         Ok(report) => Ok(report),
@@ -190,14 +189,15 @@ pub(crate) fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, Tool
 }
 
 fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Error> {
-    let process = processes.open(request.id)?;
+    let look = &request.look;
+    let process = processes.open(look.id)?;
     let options = WaitOptions {
         timeout: request.timeout,
-        since: match request.since {
+        since: match look.since {
             Some(since) if request.until.is_none() => since + unfinished(process.as_ref(), since)?,
             since => since.unwrap_or(0),
         },
-        output: request.since.is_some() && request.until.is_none(),
+        output: look.since.is_some() && request.until.is_none(),
         until: request.until.map(str::to_owned),
     };
     let waited = if request.timeout.is_zero() && request.until.is_none() {
@@ -205,14 +205,7 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     } else {
         Some(wait::wait(process.as_ref(), &options, Instant::now()))
     };
-    let look = Look {
-        id: request.id,
-        since: request.since,
-        max_bytes: request.max_bytes,
-        base64: request.base64,
-        is_input: false,
-    };
-    seen(process.as_ref(), &look, waited)
+    seen(process.as_ref(), look, waited)
 }
 
 /// Reports how a process stands and what it printed, after a wait or without one.
@@ -246,7 +239,7 @@ pub(crate) fn seen(
     }
     report.cancelled = wake == Some(Wake::Cancelled);
     report.match_end = match_end;
-    let is_drawn = look.is_input && report.screen.as_ref().is_some_and(|screen| screen.full);
+    let is_drawn = look.is_input && report.is_drawn();
     let mut report = match look.since {
         // What such a program writes draws the screen.
         _ if is_drawn => report,

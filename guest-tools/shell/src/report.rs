@@ -292,6 +292,11 @@ impl Report {
         }
     }
 
+    /// Returns whether a program uses the whole screen, which then stands for its output.
+    pub(crate) fn is_drawn(&self) -> bool {
+        self.screen.as_ref().is_some_and(|screen| screen.full)
+    }
+
     /// Returns whether the command ended by itself, with an exit code that tells of a failure.
     pub(crate) fn has_failed(&self) -> bool {
         self.cause == Some(name_of(Cause::Itself)) && self.exit_code.is_some_and(|code| code > 0)

@@ -14,7 +14,7 @@ use crate::processes::{
 /// A signal that was sent: to which process, which one, and with which grace.
 type Sent = (String, Signal, Option<Duration>);
 
-/// What was done to the standard input of a process.
+/// A change of the standard input of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Input {
     /// These bytes were written.

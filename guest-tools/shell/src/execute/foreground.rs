@@ -53,9 +53,8 @@ pub(crate) fn report(
         report.background_process_id = Some(id.clone());
         still_running(&mut report, &id, waited, (timeout, begin), &mut notes);
     }
-    // What a program writes that uses the whole screen draws that.
-    let is_drawn = takes_input && report.screen.as_ref().is_some_and(|screen| screen.full);
-    let mut report = match is_drawn {
+    // The output of a program that uses the whole screen draws that.
+    let mut report = match takes_input && report.is_drawn() {
         true => report,
         false => report.with_output(process, &snapshot, CAP, &mut notes),
     };

@@ -10,6 +10,7 @@ use axum::http::header::{ACCEPT, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
@@ -307,10 +308,7 @@ async fn signal(
 ) -> Result<Response, Problem> {
     let chat: ChatId = chat.parse()?;
     principal.require_chat_of(&host, Scope::Call, &chat)?;
-    let body = body::read(request, MAX_BODY).await?;
-    let asked: SignalRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
-        Problem::broken_request(format!("the body is not what this takes: {error}"))
-    })?;
+    let asked: SignalRequest = asked(request, MAX_BODY).await?;
     let signal: Signal = asked.signal.parse().map_err(Problem::broken_request)?;
     if asked.grace_ms.is_some_and(|grace| grace > MAX_GRACE) {
         let detail = format!("grace_ms is at most {}", MAX_GRACE.as_millis());
@@ -321,6 +319,14 @@ async fn signal(
         .await;
     let status = ProcessStatus::from(&state.map_err(problem)?);
     Ok(Json(Reached { id, status }).into_response())
+}
+
+/// Reads the body of a request, of at most this many bytes.
+async fn asked<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
+    let body = body::read(request, max).await?;
+    serde_json::from_slice(&body.bytes).map_err(|error| {
+        Problem::broken_request(format!("the body is not what this takes: {error}"))
+    })
 }
 
 /// Describes a process with the call that started it.

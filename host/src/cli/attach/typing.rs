@@ -3,6 +3,8 @@
 use std::io::{IsTerminal as _, Read as _, Stdout};
 
 use anyhow::Context as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use termion::raw::{IntoRawMode as _, RawTerminal};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -161,12 +163,8 @@ impl<'s> Typing<'s> {
 
 /// Returns bytes as the body of a request.
 fn text(bytes: Vec<u8>) -> Value {
-    use base64::Engine as _;
     match String::from_utf8(bytes) {
         Ok(text) => json!({ "text": text }),
-        Err(error) => {
-            let engine = base64::engine::general_purpose::STANDARD;
-            json!({ "base64": engine.encode(error.as_bytes()) })
-        }
+        Err(error) => json!({ "base64": STANDARD.encode(error.as_bytes()) }),
     }
 }

@@ -10,11 +10,10 @@ use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{ChatPath, ProcessPath, Reached, problem};
+use super::{ChatPath, ProcessPath, Reached, asked, problem};
 use crate::visibility::Visibility as _;
 use toolhost_core::{Host, INPUT_TOOL, InputError};
 use toolhost_http::access::{Principal, Scope};
-use toolhost_http::body;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::process_values::ProcessStatus;
 use toolhost_state::id::ChatId;
@@ -170,10 +169,7 @@ pub(super) async fn input(
         let detail = format!("this token may not use the tool {INPUT_TOOL}");
         return Err(Problem::new(Kind::BOUNDED_TOKEN, detail));
     }
-    let body = body::read(request, MAX_BODY).await?;
-    let asked: InputRequest = serde_json::from_slice(&body.bytes).map_err(|error| {
-        Problem::broken_request(format!("the body is not what this takes: {error}"))
-    })?;
+    let asked: InputRequest = asked(request, MAX_BODY).await?;
     let workspace = host.seen_by(principal.actor(), host.workspace());
     let info = workspace.info(Some(&chat), &id).await.map_err(problem)?;
     let mut state = info.state;
