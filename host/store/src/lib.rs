@@ -26,6 +26,7 @@ pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
 pub use values::counts::{Counts, Kept, Limits, SharedCounts, Swept};
 pub use values::event::ChatEvent;
 pub use values::news::News;
+pub use values::notice::Notice;
 pub use values::plugin::{Quarantine, Switch};
 pub use values::process::{OutputFile, Process, ProcessQuery, ProcessState, Processes};
 pub use values::session::Session;

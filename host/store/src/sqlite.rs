@@ -11,6 +11,7 @@ mod file;
 mod filter;
 mod key;
 mod nested;
+mod notice_row;
 mod open;
 mod operations;
 mod pages;

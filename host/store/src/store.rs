@@ -10,8 +10,8 @@ use toolhost_state::workspace_name::WorkspaceName;
 use crate::{
     AgentElsewhere, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation,
     ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, Home, Limits,
-    NestedCall, NewCall, News, OtherHost, Process, ProcessQuery, Processes, Quarantine, Session,
-    StoreError, StoredWorkspace, Swept, Switch, Workspaces,
+    NestedCall, NewCall, News, Notice, OtherHost, Process, ProcessQuery, Processes, Quarantine,
+    Session, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 /// The answer of a store. If the caller drops the future of a change before it is ready, the change may have been made.
@@ -194,8 +194,8 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// The processes and temporary files of one machine, and the sessions of its clients, which outlive a host. When the future of a change is ready, the change is as durable as
-/// the store promises.
+/// The processes and temporary files of one machine, the sessions of its clients, and the notices that its chats wait for, which outlive a
+/// host. When the future of a change is ready, the change is as durable as the store promises.
 pub trait LocalStore: std::fmt::Debug + Send + Sync {
     /// Stores a process that is about to start.
     fn add_process(&self, process: Process) -> Answer<'_, ()>;
@@ -226,6 +226,15 @@ pub trait LocalStore: std::fmt::Debug + Send + Sync {
 
     /// Returns all sessions. Damaged records are no error: they are left out.
     fn sessions(&self) -> Answer<'_, Vec<Session>>;
+
+    /// Stores a notice, or replaces it.
+    fn put_notice(&self, notice: Notice) -> Answer<'_, ()>;
+
+    /// Forgets these notices.
+    fn forget_notices(&self, ids: Vec<String>) -> Answer<'_, ()>;
+
+    /// Returns all notices, in the order in which they were stored first. Damaged records are no error: they are left out.
+    fn notices(&self) -> Answer<'_, Vec<Notice>>;
 
     /// Returns whether records of processes may be missing, because the store met damage or is the successor of a damaged one.
     fn may_lack_processes(&self) -> bool;

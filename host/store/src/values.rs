@@ -9,6 +9,7 @@ pub(crate) mod chat;
 pub(crate) mod counts;
 pub(crate) mod event;
 pub(crate) mod news;
+pub(crate) mod notice;
 pub(crate) mod plugin;
 pub(crate) mod process;
 pub(crate) mod session;

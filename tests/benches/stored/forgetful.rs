@@ -6,7 +6,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Process,
+    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Notice, Process,
     ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
@@ -53,6 +53,9 @@ impl LocalStore for Forgetful {
         put_session(Session) -> () = ();
         remove_session(String) -> () = ();
         sessions() -> Vec<Session> = Vec::new();
+        put_notice(Notice) -> () = ();
+        forget_notices(Vec<String>) -> () = ();
+        notices() -> Vec<Notice> = Vec::new();
         add_process(Process) -> () = ();
         update_processes(Vec<Process>) -> () = ();
         forget_processes(Vec<String>) -> () = ();

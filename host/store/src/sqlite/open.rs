@@ -64,7 +64,7 @@ fn resume(connection: Connection, path: PathBuf) -> Result<Core, Fault> {
 
 /// Copies all rows of a file on a disk that cannot be written. SQLite cannot even create the shared-memory file of the log there.
 fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
-    const TABLES: [&str; 8] = [
+    const TABLES: [&str; 9] = [
         "chats",
         "calls",
         "processes",
@@ -73,6 +73,7 @@ fn copy_into(connection: &Connection, path: &Path) -> Result<(), Fault> {
         "clock",
         "workspaces",
         "bindings",
+        "notices",
     ];
     let path = path
         .to_str()

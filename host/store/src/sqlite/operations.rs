@@ -8,10 +8,12 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 
 use super::core::Core;
-use super::{Sqlite, calls, chats, nested, pages, records, session_row, sweep, workspace_row};
+use super::{
+    Sqlite, calls, chats, nested, notice_row, pages, records, session_row, sweep, workspace_row,
+};
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Process,
+    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Notice, Process,
     ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
@@ -184,6 +186,18 @@ impl LocalStore for Sqlite {
 
     fn sessions(&self) -> Answer<'_, Vec<Session>> {
         self.read_sound("list sessions", session_row::all)
+    }
+
+    fn put_notice(&self, notice: Notice) -> Answer<'_, ()> {
+        self.change("store a notice", move |core| core.put_notice(&notice))
+    }
+
+    fn forget_notices(&self, ids: Vec<String>) -> Answer<'_, ()> {
+        self.change("forget notices", move |core| core.forget_notices(&ids))
+    }
+
+    fn notices(&self) -> Answer<'_, Vec<Notice>> {
+        self.read_sound("list notices", notice_row::all)
     }
 
     fn may_lack_processes(&self) -> bool {

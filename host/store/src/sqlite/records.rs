@@ -1,4 +1,4 @@
-//! Processes, temporary files, sessions and ended chats.
+//! Processes, temporary files, sessions, notices and ended chats.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -11,8 +11,8 @@ use super::core::Core;
 use super::fault::Fault;
 use super::filter::Filter;
 use super::process_row::ProcessRow;
-use super::session_row;
-use crate::{Process, ProcessQuery, Processes, Session};
+use super::{notice_row, session_row};
+use crate::{Notice, Process, ProcessQuery, Processes, Session};
 
 impl Core {
     pub(super) fn add_process(&mut self, process: &Process) -> Result<(), Fault> {
@@ -64,6 +64,14 @@ impl Core {
             .prepare_cached("DELETE FROM sessions WHERE id = ?1")?
             .execute([id])?;
         Ok(())
+    }
+
+    pub(super) fn put_notice(&mut self, notice: &Notice) -> Result<(), Fault> {
+        notice_row::put(&self.connection, notice)
+    }
+
+    pub(super) fn forget_notices(&mut self, ids: &[String]) -> Result<(), Fault> {
+        notice_row::forget(&self.connection, ids)
     }
 
     pub(super) fn end_chat(&mut self, chat: &ChatId) -> Result<(), Fault> {

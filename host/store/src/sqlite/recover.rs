@@ -18,7 +18,7 @@ use super::fault::Fault;
 use super::key::{Key, key};
 use super::present::{MARK, interrupted};
 use super::row::{CallRow, is_known, select_calls};
-use super::{Durability, FILE, clock, open, records, session_row, workspace_row};
+use super::{Durability, FILE, clock, notice_row, open, records, session_row, workspace_row};
 use crate::{CallState, ProcessQuery};
 
 /// The result of a recovery.
@@ -219,17 +219,19 @@ fn read_keys(old: &Connection) -> Result<Vec<Key>, Fault> {
     Ok(keys.collect::<rusqlite::Result<_>>()?)
 }
 
-/// Copies the processes, temporary files, sessions and workspaces that can be read. Returns whether all could be read.
+/// Copies the processes, temporary files, sessions, notices and workspaces that can be read. Returns whether all could be read.
 fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     let processes = records::processes(old, &ProcessQuery::all());
     let temporaries = records::temporaries(old);
     let sessions = session_row::all(old);
+    let notices = notice_row::all(old);
     let workspaces = workspace_row::all(old);
     let is_complete = temporaries.is_ok()
         && workspaces
             .as_ref()
             .is_ok_and(|(_, faults)| faults.is_empty())
         && sessions.as_ref().is_ok_and(|(_, faults)| faults.is_empty())
+        && notices.as_ref().is_ok_and(|(_, faults)| faults.is_empty())
         && processes
             .as_ref()
             .is_ok_and(|(_, faults)| faults.is_empty());
@@ -241,6 +243,9 @@ fn copy_rest(old: &Connection, core: &mut Core) -> Result<bool, Fault> {
     }
     for session in sessions.unwrap_or_default().0 {
         core.put_session(&session)?;
+    }
+    for notice in notices.unwrap_or_default().0 {
+        core.put_notice(&notice)?;
     }
     let workspaces = workspaces.unwrap_or_default().0;
     for workspace in &workspaces.found {

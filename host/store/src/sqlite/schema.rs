@@ -50,6 +50,8 @@ CREATE TABLE bindings (chat TEXT PRIMARY KEY, workspace TEXT NOT NULL, sum INTEG
 CREATE INDEX bindings_workspace ON bindings (workspace);
 ", "
 CREATE INDEX calls_running ON calls (state) WHERE state = 0;
+", "
+CREATE TABLE notices (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, sum INTEGER NOT NULL);
 "];
 
 /// Upgrades a file to the last of these steps. Before an older file is changed, `copy` is called with its version.

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::core::Core;
 use super::fault::Fault;
 use super::row::{CallRow, select_calls};
-use super::{chats, records, session_row, workspace_row};
-use crate::{Binding, ChatQuery, Process, ProcessQuery, Session, StoredWorkspace};
+use super::{chats, notice_row, records, session_row, workspace_row};
+use crate::{Binding, ChatQuery, Notice, Process, ProcessQuery, Session, StoredWorkspace};
 
 /// The most problems that a check returns.
 const PROBLEMS: usize = 100;
@@ -23,6 +23,7 @@ enum Line<'a> {
     Call(&'a crate::Call),
     Process(&'a Process),
     Session(&'a Session),
+    Notice(&'a Notice),
     Temporary(&'a Path),
     Workspace(&'a StoredWorkspace),
     Binding(&'a Binding),
@@ -55,12 +56,15 @@ pub(super) fn check(connection: &Connection) -> Result<Vec<String>, Fault> {
     }
     let (_, faults) = records::processes(connection, &ProcessQuery::all())?;
     let (_, of_sessions) = session_row::all(connection)?;
+    let (_, of_notices) = notice_row::all(connection)?;
     let (_, of_workspaces) = workspace_row::all(connection)?;
+    let notices = of_notices.iter().map(|fault| ("a notice", fault));
     let workspaces = of_workspaces.iter().map(|fault| ("a workspace", fault));
     let processes = faults.iter().map(|fault| ("a process", fault));
     let sessions = of_sessions.iter().map(|fault| ("a session", fault));
     let texts = processes
         .chain(sessions)
+        .chain(notices)
         .chain(workspaces)
         .map(|(row, fault)| format!("{row} cannot be read: {}", fault.problem()));
     problems.extend(texts.take(PROBLEMS.saturating_sub(problems.len())));
@@ -90,6 +94,9 @@ pub(super) fn export(connection: &Connection, sink: &mut dyn Write) -> Result<()
     }
     for session in session_row::all(connection)?.0 {
         line(Line::Session(&session))?;
+    }
+    for notice in notice_row::all(connection)?.0 {
+        line(Line::Notice(&notice))?;
     }
     let (workspaces, _) = workspace_row::all(connection)?;
     for workspace in &workspaces.found {
