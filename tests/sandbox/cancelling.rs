@@ -102,6 +102,7 @@ impl Bench {
             approval: toolhost_call::approval::Approval::default(),
             cancelled,
             events: toolhost_call::events::Events::default(),
+            notices: None,
             nested: None,
             answers: None,
         };

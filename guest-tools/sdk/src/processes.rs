@@ -13,8 +13,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub use crate::bindings::processes::toolhost::plugin::processes::{
-    Cause, Chunk, ExitStatus, Info, Saved, Screen, Shell, Signal, Snapshot, State, Stdin, Survivor,
-    TerminalSize, Waited, Wake,
+    Cause, Chunk, ExitStatus, ExpectedOutput, Info, Saved, Screen, Shell, Signal, Snapshot, State,
+    Stdin, Survivor, TerminalSize, Trigger, Waited, WaitedAny, Wake,
 };
 pub use host::Host;
 
@@ -48,6 +48,13 @@ pub trait Processes: fmt::Debug {
     ///
     /// The processes cannot be reached.
     fn list(&self, running_only: bool, max: u32) -> Result<(Vec<Info>, u32), Error>;
+
+    /// Waits until one of these processes, of which there are at most 64, has ended, and its output was drained.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotFound`] if the chat lacks one, or the processes cannot be reached.
+    fn wait_any(&self, ids: &[&str], timeout: Duration) -> Result<WaitedAny, Error>;
 }
 
 /// One process. Dropping it ends nothing.
@@ -114,6 +121,15 @@ pub trait Process: fmt::Debug {
     ///
     /// [`Error::Invalid`] if there is no terminal, or none of this size.
     fn resize(&self, size: TerminalSize) -> Result<State, Error>;
+
+    /// Asks for a notice: the chat is told once when the event happens, after the call as well. Returns the id of the notice. An event that
+    /// has happened already is told at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Invalid`] if the pattern is no regular expression, [`Error::Limit`] if the chat waits for 64 notices, or the process cannot be
+    /// reached.
+    fn notify(&self, on: &Trigger) -> Result<String, Error>;
 }
 
 #[expect(

@@ -26,10 +26,12 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use crate::call::State;
+use crate::notice::Notice;
 use hub::Hub;
 pub use hub::Refused;
 pub use listener::Listener;
 pub use position::{InvalidPosition, Position};
+pub use processes::clip;
 pub use reader::Reader;
 pub use relay::Relay;
 pub use stats::Stats;
@@ -122,6 +124,13 @@ pub enum Event {
         state: process::State,
         /// How many bytes it has written so far.
         total: u64,
+    },
+    /// Something happened to a process of which the chat wanted to be told.
+    Notice {
+        /// The process.
+        process: Arc<Subject>,
+        /// The notice.
+        notice: Arc<Notice>,
     },
     /// The chat was ended, with all that ran in it.
     ChatEnded,
@@ -276,7 +285,8 @@ impl Event {
             Self::Call { call, .. } | Self::Progress { call, .. } => Some(call),
             Self::ProcessStarted { process, .. }
             | Self::Output { process, .. }
-            | Self::Process { process, .. } => process.call.as_ref(),
+            | Self::Process { process, .. }
+            | Self::Notice { process, .. } => process.call.as_ref(),
             Self::ChatEnded | Self::Reset(_) => None,
         }
     }
@@ -297,6 +307,7 @@ impl Event {
                 let call = process.call.as_ref().map_or(0, |call| call.as_str().len());
                 process.id.len() + call + command.len() + workdir.as_os_str().len()
             }
+            Self::Notice { notice, .. } => std::mem::size_of::<Notice>() + notice.command.len(),
             Self::Process {
                 state: process::State::Lost(why),
                 ..

@@ -10,6 +10,7 @@ pub mod call;
 pub mod client;
 pub mod events;
 pub mod metrics;
+pub mod notice;
 pub mod tool;
 pub mod trace;
 

@@ -146,6 +146,18 @@ impl Metrics {
         family.get_or_create(&vec![("reason", reason.into())]).inc();
     }
 
+    /// Counts something that a chat was told of, by the event.
+    pub fn notice_told(&self, event: &'static str) {
+        let family = &self.inner.counted.notices;
+        family.get_or_create(&vec![("event", event.into())]).inc();
+    }
+
+    /// Counts an attempt to deliver a notice, by its result.
+    pub fn notice_delivered(&self, result: &'static str) {
+        let family = &self.inner.counted.deliveries;
+        family.get_or_create(&vec![("result", result.into())]).inc();
+    }
+
     /// Counts a limit that was reached.
     pub fn limit(&self, name: &str, limit: LimitKind) {
         let labels = plugin_and(name, "limit", limit.name());

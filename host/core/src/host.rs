@@ -11,6 +11,7 @@ mod live;
 mod lookup;
 mod neighbours;
 mod nested;
+mod notices;
 mod observe;
 mod offer;
 mod plugins;
@@ -28,7 +29,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::{Notify, watch};
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
 use toolhost_call::approval::Approval;
@@ -108,6 +109,9 @@ struct Inner {
     tools_of_calls: visibility::ToolsOfCalls,
     readers: Arc<readers::Readers>,
     offer: Offer,
+    notices: notices::Board,
+    /// Ends the work on notices when the host is dropped.
+    _watching: DropGuard,
     /// Notified when the store should be told again which agents are connected.
     reconnected: Arc<Notify>,
 }

@@ -33,6 +33,7 @@ use toolhost_call::approval::Approval;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{NestedCalls, Outcome, Refused, Request};
 use toolhost_call::events::Events;
+use toolhost_call::notice::Notices;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
 
@@ -59,6 +60,8 @@ pub struct Context {
     pub is_resumed: bool,
     /// The events to which the progress of the call is published.
     pub events: Events,
+    /// The notices of the host; `None` if it tells nothing after the call.
+    pub notices: Option<Arc<dyn Notices>>,
     /// The calls that the call may make; `None`: none, because it is nested, or because there is no host to run them.
     pub nested: Option<Arc<dyn NestedCalls>>,
     /// Answers to the requests of the call, in place of the network; `None`: requests are sent, as far as they are granted.
@@ -223,6 +226,7 @@ impl Plugin {
             started: started.clone(),
             effects: effects.clone(),
             events: context.events.clone(),
+            notices: context.notices.clone(),
             read_only: hints.read_only,
             session,
             answers: context.answers.clone(),

@@ -463,6 +463,66 @@ pub mod toolhost {
                         .finish()
                 }
             }
+            /// The result of a wait for several processes.
+            #[repr(C)]
+            #[derive(Clone, Copy, PartialEq)]
+            pub struct WaitedAny {
+                /// The reason for which it returned: `ended`, `timed-out`, `clamped` or `cancelled`.
+                pub wake: Wake,
+                /// The place in the list of a process that has ended; `none` if none has.
+                pub ended: Option<u32>,
+            }
+            impl ::core::fmt::Debug for WaitedAny {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("WaitedAny")
+                        .field("wake", &self.wake)
+                        .field("ended", &self.ended)
+                        .finish()
+                }
+            }
+            /// The output of which a chat wants to be told.
+            #[derive(Clone, PartialEq)]
+            pub struct ExpectedOutput {
+                /// A regular expression, as `until` has it.
+                pub pattern: _rt::String,
+                /// The cursor from which the output is searched.
+                pub since: u64,
+            }
+            impl ::core::fmt::Debug for ExpectedOutput {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("ExpectedOutput")
+                        .field("pattern", &self.pattern)
+                        .field("since", &self.since)
+                        .finish()
+                }
+            }
+            /// An event of a process of which a chat wants to be told.
+            #[derive(Clone, PartialEq)]
+            pub enum Trigger {
+                /// The shell has exited and its output was drained.
+                Exit,
+                /// The output matches. The end of the process is told as well, because then nothing matches any more.
+                Output(ExpectedOutput),
+            }
+            impl ::core::fmt::Debug for Trigger {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    match self {
+                        Trigger::Exit => f.debug_tuple("Trigger::Exit").finish(),
+                        Trigger::Output(e) => {
+                            f.debug_tuple("Trigger::Output").field(e).finish()
+                        }
+                    }
+                }
+            }
             /// A stretch of output.
             #[derive(Clone, PartialEq)]
             pub struct Chunk {
@@ -3636,6 +3696,458 @@ pub mod toolhost {
                     }
                 }
             }
+            impl Process {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Asks for a notice: the chat is told once when the event happens, after the call as well, and also if the host is started anew in
+                /// between. Returns the id of the notice. An event that has happened already is told at once; a chat waits for at most 64
+                /// notices. The host has the notice in the events of the chat and in a list, and delivers it to the chat server if the operator set
+                /// a webhook up.
+                #[allow(async_fn_in_trait)]
+                pub fn notify(&self, on: &Trigger) -> Result<_rt::String, Error> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 4 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 4
+                                * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let (result2_0, result2_1, result2_2, result2_3) = match on {
+                            Trigger::Exit => {
+                                (0i32, ::core::ptr::null_mut(), 0usize, 0i64)
+                            }
+                            Trigger::Output(e) => {
+                                let ExpectedOutput { pattern: pattern0, since: since0 } = e;
+                                let vec1 = pattern0;
+                                let ptr1 = vec1.as_ptr().cast::<u8>();
+                                let len1 = vec1.len();
+                                (1i32, ptr1.cast_mut(), len1, _rt::as_i64(since0))
+                            }
+                        };
+                        let ptr3 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]process.notify"]
+                            fn wit_import4(
+                                _: i32,
+                                _: i32,
+                                _: *mut u8,
+                                _: usize,
+                                _: i64,
+                                _: *mut u8,
+                            );
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import4(
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i64,
+                            _: *mut u8,
+                        ) {
+                            unreachable!()
+                        }
+                        wit_import4(
+                            (self).handle() as i32,
+                            result2_0,
+                            result2_1,
+                            result2_2,
+                            result2_3,
+                            ptr3,
+                        );
+                        let l5 = i32::from(*ptr3.add(0).cast::<u8>());
+                        let result32 = match l5 {
+                            0 => {
+                                let e = {
+                                    let l6 = *ptr3
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l7 = *ptr3
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let len8 = l7;
+                                    let bytes8 = _rt::Vec::from_raw_parts(
+                                        l6.cast(),
+                                        len8,
+                                        len8,
+                                    );
+                                    _rt::string_lift(bytes8)
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l9 = i32::from(
+                                        *ptr3.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v31 = match l9 {
+                                        0 => {
+                                            let e31 = {
+                                                let l10 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l11 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len12 = l11;
+                                                let bytes12 = _rt::Vec::from_raw_parts(
+                                                    l10.cast(),
+                                                    len12,
+                                                    len12,
+                                                );
+                                                _rt::string_lift(bytes12)
+                                            };
+                                            Error::Denied(e31)
+                                        }
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e31 = {
+                                                let l13 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l14 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len15 = l14;
+                                                let bytes15 = _rt::Vec::from_raw_parts(
+                                                    l13.cast(),
+                                                    len15,
+                                                    len15,
+                                                );
+                                                _rt::string_lift(bytes15)
+                                            };
+                                            Error::Invalid(e31)
+                                        }
+                                        3 => {
+                                            let e31 = {
+                                                let l16 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l17 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len18 = l17;
+                                                let bytes18 = _rt::Vec::from_raw_parts(
+                                                    l16.cast(),
+                                                    len18,
+                                                    len18,
+                                                );
+                                                _rt::string_lift(bytes18)
+                                            };
+                                            Error::Workdir(e31)
+                                        }
+                                        4 => {
+                                            let e31 = {
+                                                let l19 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l20 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len21 = l20;
+                                                let bytes21 = _rt::Vec::from_raw_parts(
+                                                    l19.cast(),
+                                                    len21,
+                                                    len21,
+                                                );
+                                                _rt::string_lift(bytes21)
+                                            };
+                                            Error::Limit(e31)
+                                        }
+                                        5 => {
+                                            let e31 = {
+                                                let l22 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l23 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len24 = l23;
+                                                let bytes24 = _rt::Vec::from_raw_parts(
+                                                    l22.cast(),
+                                                    len24,
+                                                    len24,
+                                                );
+                                                _rt::string_lift(bytes24)
+                                            };
+                                            Error::Unavailable(e31)
+                                        }
+                                        6 => {
+                                            let e31 = {
+                                                let l25 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l26 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len27 = l26;
+                                                let bytes27 = _rt::Vec::from_raw_parts(
+                                                    l25.cast(),
+                                                    len27,
+                                                    len27,
+                                                );
+                                                _rt::string_lift(bytes27)
+                                            };
+                                            Error::UnknownOutcome(e31)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e31 = {
+                                                let l28 = *ptr3
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l29 = *ptr3
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len30 = l29;
+                                                let bytes30 = _rt::Vec::from_raw_parts(
+                                                    l28.cast(),
+                                                    len30,
+                                                    len30,
+                                                );
+                                                _rt::string_lift(bytes30)
+                                            };
+                                            Error::Failed(e31)
+                                        }
+                                    };
+                                    v31
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result32
+                    }
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Waits until one of these processes, of which there are at most 64, has ended, as `wait` without `until` and `output` does.
+            #[allow(async_fn_in_trait)]
+            pub fn wait_any(
+                processes: &[&Process],
+                timeout_ms: u64,
+            ) -> Result<WaitedAny, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = processes;
+                    let len0 = vec0.len();
+                    let layout0 = _rt::alloc::Layout::from_size_align(vec0.len() * 4, 4)
+                        .unwrap();
+                    let (result0, _cleanup0) = wit_bindgen::rt::Cleanup::new(layout0);
+                    for (i, e) in vec0.into_iter().enumerate() {
+                        let base = result0.add(i * 4);
+                        {
+                            *base.add(0).cast::<i32>() = (e).handle() as i32;
+                        }
+                    }
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "wait-any"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i64,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(result0, len0, _rt::as_i64(&timeout_ms), ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result30 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let l5 = i32::from(
+                                    *ptr1
+                                        .add(4 + 1 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                WaitedAny {
+                                    wake: Wake::_lift(l4 as u8),
+                                    ended: match l5 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l6 = *ptr1
+                                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<i32>();
+                                                l6 as u32
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = i32::from(
+                                    *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let v29 = match l7 {
+                                    0 => {
+                                        let e29 = {
+                                            let l8 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l9 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len10 = l9;
+                                            let bytes10 = _rt::Vec::from_raw_parts(
+                                                l8.cast(),
+                                                len10,
+                                                len10,
+                                            );
+                                            _rt::string_lift(bytes10)
+                                        };
+                                        Error::Denied(e29)
+                                    }
+                                    1 => Error::NotFound,
+                                    2 => {
+                                        let e29 = {
+                                            let l11 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l12 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len13 = l12;
+                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                l11.cast(),
+                                                len13,
+                                                len13,
+                                            );
+                                            _rt::string_lift(bytes13)
+                                        };
+                                        Error::Invalid(e29)
+                                    }
+                                    3 => {
+                                        let e29 = {
+                                            let l14 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l15 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len16 = l15;
+                                            let bytes16 = _rt::Vec::from_raw_parts(
+                                                l14.cast(),
+                                                len16,
+                                                len16,
+                                            );
+                                            _rt::string_lift(bytes16)
+                                        };
+                                        Error::Workdir(e29)
+                                    }
+                                    4 => {
+                                        let e29 = {
+                                            let l17 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l18 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        Error::Limit(e29)
+                                    }
+                                    5 => {
+                                        let e29 = {
+                                            let l20 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l21 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        Error::Unavailable(e29)
+                                    }
+                                    6 => {
+                                        let e29 = {
+                                            let l23 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l24 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        Error::UnknownOutcome(e29)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                        let e29 = {
+                                            let l26 = *ptr1
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l27 = *ptr1
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len28 = l27;
+                                            let bytes28 = _rt::Vec::from_raw_parts(
+                                                l26.cast(),
+                                                len28,
+                                                len28,
+                                            );
+                                            _rt::string_lift(bytes28)
+                                        };
+                                        Error::Failed(e29)
+                                    }
+                                };
+                                v29
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result30
+                }
+            }
             #[allow(unused_unsafe, clippy::all)]
             /// Returns the shell that runs the commands of the workspace.
             #[allow(async_fn_in_trait)]
@@ -4960,9 +5472,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1921] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x85\x0e\x01A\x02\x01\
-A\x02\x01BX\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2135] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdb\x0f\x01A\x02\x01\
+A\x02\x01Bf\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
 etwork\x04\0\x0crestrictions\x03\0\x02\x01r\x02\x04rows{\x07columns{\x04\0\x0dte\
 rminal-size\x03\0\x04\x01p}\x01q\x04\x04none\0\0\x05bytes\x01\x06\0\x04pipe\0\0\x08\
 terminal\x01\x05\0\x04\0\x05stdin\x03\0\x07\x01ks\x01o\x02ss\x01p\x0a\x01r\x06\x07\
@@ -4978,28 +5490,33 @@ unknown-outcome\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x17\x01m\x06\x05end
 ed\x07matched\x06output\x09timed-out\x07clamped\x09cancelled\x04\0\x04wake\x03\0\
 \x19\x01r\x04\x0atimeout-msw\x05sincew\x05until\x09\x06output\x7f\x04\0\x0cwait-\
 options\x03\0\x1b\x01kw\x01r\x04\x04wake\x1a\x05state\x16\x05totalw\x09match-end\
-\x1d\x04\0\x06waited\x03\0\x1e\x01r\x04\x06offsetw\x04data\x06\x05totalw\x03end\x7f\
-\x04\0\x05chunk\x03\0\x20\x01r\x02\x03pidy\x07commands\x04\0\x08survivor\x03\0\"\
-\x01q\x04\x04none\0\0\x08complete\0\0\x07partial\x01w\0\x06failed\x01s\0\x04\0\x05\
-saved\x03\0$\x01o\x02{{\x01k&\x01r\x06\x04size\x05\x04texts\x06cursor'\x05titles\
-\x09alternate\x7f\x10application-keys\x7f\x04\0\x06screen\x03\0(\x01p#\x01ps\x01\
-k)\x01r\x09\x05state\x16\x05totalw\x04head\x06\x04tail\x06\x09survivors*\x05save\
-d%\x07denials+\x0btakes-input\x7f\x06screen,\x04\0\x08snapshot\x03\0-\x01r\x09\x02\
-ids\x07commands\x07workdirs\x0abackground\x7f\x05state\x16\x0astarted-msw\x09exi\
-ted-ms\x1d\x0elast-output-ms\x1d\x05totalw\x04\0\x04info\x03\0/\x04\0\x07process\
-\x03\x01\x01h1\x01@\x01\x04self2\0s\x04\0\x12[method]process.id\x013\x01j\x01\x1f\
-\x01\x18\x01@\x02\x04self2\x07options\x1c\04\x04\0\x14[method]process.wait\x015\x01\
-j\x010\x01\x18\x01@\x01\x04self2\06\x04\0\x14[method]process.info\x017\x01j\x01.\
-\x01\x18\x01@\x01\x04self2\08\x04\0\x18[method]process.snapshot\x019\x01j\x01!\x01\
-\x18\x01@\x03\x04self2\x05sincew\x03maxy\0:\x04\0\x14[method]process.read\x01;\x01\
-j\x01\x16\x01\x18\x01@\x03\x04self2\x06signal\x0f\x08grace-ms\x1d\0<\x04\0\x16[m\
-ethod]process.signal\x01=\x01@\x02\x04self2\x04data\x06\0<\x04\0\x15[method]proc\
-ess.write\x01>\x01@\x01\x04self2\0<\x04\0\x1b[method]process.close-input\x01?\x01\
-@\x02\x04self2\x04size\x05\0<\x04\0\x16[method]process.resize\x01@\x01j\x01\x01\x01\
-\x18\x01@\0\0\xc1\0\x04\0\x0dcurrent-shell\x01B\x01i1\x01j\x01\xc3\0\x01\x18\x01\
-@\x01\x07options\x0d\0\xc4\0\x04\0\x05start\x01E\x01@\x01\x02ids\0\xc4\0\x04\0\x04\
-open\x01F\x01p0\x01o\x02\xc7\0y\x01j\x01\xc8\0\x01\x18\x01@\x02\x0crunning-only\x7f\
-\x03maxy\0\xc9\0\x04\0\x0elist-processes\x01J\x03\0\x1ftoolhost:plugin/processes\
+\x1d\x04\0\x06waited\x03\0\x1e\x01ky\x01r\x02\x04wake\x1a\x05ended\x20\x04\0\x0a\
+waited-any\x03\0!\x01r\x02\x07patterns\x05sincew\x04\0\x0fexpected-output\x03\0#\
+\x01q\x02\x04exit\0\0\x06output\x01$\0\x04\0\x07trigger\x03\0%\x01r\x04\x06offse\
+tw\x04data\x06\x05totalw\x03end\x7f\x04\0\x05chunk\x03\0'\x01r\x02\x03pidy\x07co\
+mmands\x04\0\x08survivor\x03\0)\x01q\x04\x04none\0\0\x08complete\0\0\x07partial\x01\
+w\0\x06failed\x01s\0\x04\0\x05saved\x03\0+\x01o\x02{{\x01k-\x01r\x06\x04size\x05\
+\x04texts\x06cursor.\x05titles\x09alternate\x7f\x10application-keys\x7f\x04\0\x06\
+screen\x03\0/\x01p*\x01ps\x01k0\x01r\x09\x05state\x16\x05totalw\x04head\x06\x04t\
+ail\x06\x09survivors1\x05saved,\x07denials2\x0btakes-input\x7f\x06screen3\x04\0\x08\
+snapshot\x03\04\x01r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05sta\
+te\x16\x0astarted-msw\x09exited-ms\x1d\x0elast-output-ms\x1d\x05totalw\x04\0\x04\
+info\x03\06\x04\0\x07process\x03\x01\x01h8\x01@\x01\x04self9\0s\x04\0\x12[method\
+]process.id\x01:\x01j\x01\x1f\x01\x18\x01@\x02\x04self9\x07options\x1c\0;\x04\0\x14\
+[method]process.wait\x01<\x01j\x017\x01\x18\x01@\x01\x04self9\0=\x04\0\x14[metho\
+d]process.info\x01>\x01j\x015\x01\x18\x01@\x01\x04self9\0?\x04\0\x18[method]proc\
+ess.snapshot\x01@\x01j\x01(\x01\x18\x01@\x03\x04self9\x05sincew\x03maxy\0\xc1\0\x04\
+\0\x14[method]process.read\x01B\x01j\x01\x16\x01\x18\x01@\x03\x04self9\x06signal\
+\x0f\x08grace-ms\x1d\0\xc3\0\x04\0\x16[method]process.signal\x01D\x01@\x02\x04se\
+lf9\x04data\x06\0\xc3\0\x04\0\x15[method]process.write\x01E\x01@\x01\x04self9\0\xc3\
+\0\x04\0\x1b[method]process.close-input\x01F\x01@\x02\x04self9\x04size\x05\0\xc3\
+\0\x04\0\x16[method]process.resize\x01G\x01j\x01s\x01\x18\x01@\x02\x04self9\x02o\
+n&\0\xc8\0\x04\0\x16[method]process.notify\x01I\x01p9\x01j\x01\"\x01\x18\x01@\x02\
+\x09processes\xca\0\x0atimeout-msw\0\xcb\0\x04\0\x08wait-any\x01L\x01j\x01\x01\x01\
+\x18\x01@\0\0\xcd\0\x04\0\x0dcurrent-shell\x01N\x01i8\x01j\x01\xcf\0\x01\x18\x01\
+@\x01\x07options\x0d\0\xd0\0\x04\0\x05start\x01Q\x01@\x01\x02ids\0\xd0\0\x04\0\x04\
+open\x01R\x01p7\x01o\x02\xd3\0y\x01j\x01\xd4\0\x01\x18\x01@\x02\x0crunning-only\x7f\
+\x03maxy\0\xd5\0\x04\0\x0elist-processes\x01V\x03\0\x1ftoolhost:plugin/processes\
 @0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0\
 G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bindge\
 n-rust\x060.60.0";

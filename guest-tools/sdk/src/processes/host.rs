@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{
     Chunk, Error, Info, Process, Processes, Restrictions, Shell, Signal, Snapshot, StartOptions,
-    State, TerminalSize, WaitOptions, Waited,
+    State, TerminalSize, Trigger, WaitOptions, Waited, WaitedAny,
 };
 use crate::bindings::processes::toolhost::plugin::processes as wit;
 
@@ -39,6 +39,14 @@ impl Processes for Host {
     fn list(&self, running_only: bool, max: u32) -> Result<(Vec<Info>, u32), Error> {
         present()?;
         Ok(wit::list_processes(running_only, max)?)
+    }
+
+    fn wait_any(&self, ids: &[&str], timeout: Duration) -> Result<WaitedAny, Error> {
+        present()?;
+        let opened: Result<Vec<_>, _> = ids.iter().map(|id| wit::open(id)).collect();
+        let opened = opened?;
+        let all: Vec<_> = opened.iter().collect();
+        Ok(wit::wait_any(&all, milliseconds(timeout))?)
     }
 }
 
@@ -94,6 +102,10 @@ impl Process for wit::Process {
 
     fn resize(&self, size: TerminalSize) -> Result<State, Error> {
         Ok(self.resize(size)?)
+    }
+
+    fn notify(&self, on: &Trigger) -> Result<String, Error> {
+        Ok(self.notify(on)?)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::FakeProcess;
 use crate::processes::{
     Chunk, Error, Info, Process, Processes, Shell, Signal, Snapshot, StartOptions, State,
-    TerminalSize, WaitOptions, Waited,
+    TerminalSize, Trigger, WaitOptions, Waited, WaitedAny, Wake,
 };
 
 /// A signal that was sent: to which process, which one, and with which grace.
@@ -52,6 +52,7 @@ struct Chat {
     waits: Vec<(String, WaitOptions)>,
     signals: Vec<Sent>,
     inputs: Vec<(String, Input)>,
+    notices: Vec<(String, Trigger)>,
 }
 
 #[derive(Debug)]
@@ -134,6 +135,12 @@ impl FakeProcesses {
         self.chat.borrow().inputs.clone()
     }
 
+    /// Returns the notices that were asked for, each with its process.
+    #[must_use]
+    pub fn notices(&self) -> Vec<(String, Trigger)> {
+        self.chat.borrow().notices.clone()
+    }
+
     fn handle(&self, id: String) -> Box<dyn Process> {
         Box::new(Handle {
             chat: Rc::clone(&self.chat),
@@ -197,6 +204,25 @@ impl Processes for FakeProcesses {
                 .collect(),
             total,
         ))
+    }
+
+    /// Waits for each process in turn, as its script has it, until one has ended.
+    fn wait_any(&self, ids: &[&str], timeout: Duration) -> Result<WaitedAny, Error> {
+        let mut wake = Wake::TimedOut;
+        for (place, id) in (0..).zip(ids) {
+            let waited = self.open(id)?.wait(&WaitOptions::at_most(timeout))?;
+            if waited.wake == Wake::Ended {
+                let ended = Some(place);
+                return Ok(WaitedAny {
+                    wake: Wake::Ended,
+                    ended,
+                });
+            }
+            if matches!(waited.wake, Wake::Clamped | Wake::Cancelled) {
+                wake = waited.wake;
+            }
+        }
+        Ok(WaitedAny { wake, ended: None })
     }
 }
 
@@ -298,5 +324,12 @@ impl Process for Handle {
 
     fn resize(&self, size: TerminalSize) -> Result<State, Error> {
         self.input(Input::Resize(size))
+    }
+
+    fn notify(&self, on: &Trigger) -> Result<String, Error> {
+        self.with(|_| Ok(()))?;
+        let mut chat = self.chat.borrow_mut();
+        chat.notices.push((self.id.clone(), on.clone()));
+        Ok(format!("notice_{}", chat.notices.len()))
     }
 }

@@ -47,8 +47,8 @@ impl Subscriber for Events {
     }
 }
 
-/// Cuts a command between two characters.
-fn clip(command: &str) -> String {
+/// Cuts a command at 512 bytes, between two characters.
+pub fn clip(command: &str) -> String {
     match command.get(..command.floor_char_boundary(MOST_OF_COMMAND)) {
         Some(start) if start.len() < command.len() => format!("{start}…"),
         _ => command.to_owned(),

@@ -147,6 +147,10 @@ metrics! {
         ended: Counters = "calls";
         /// Requests for calls that were not run
         refused: Counters = "calls_refused";
+        /// Events of processes that chats were told of
+        notices: Counters = "notices";
+        /// Attempts to deliver a notice to a chat server, by what came of them
+        deliveries: Counters = "notice_deliveries";
         /// Wall-clock time of calls
         call_duration: Histogram = "call_duration_seconds" in DURATION;
         /// Time that calls waited before they ran

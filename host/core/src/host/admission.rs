@@ -66,6 +66,7 @@ impl Host {
                         cancelled,
                         is_resumed,
                         events: inner.events.clone(),
+                        notices: Some(Arc::new(inner.notices.clone())),
                         nested: nested.flatten(),
                         answers: None,
                     };

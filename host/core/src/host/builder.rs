@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::notices::Board;
 use super::workspaces::{Oversight, Providers, Routed, Workspaces, keep_up};
 use super::{
     Host, Inner, Offer, PluginSet, PluginSource, Plugins, connected, embedded, interrupted, live,
@@ -18,6 +19,7 @@ use toolhost_call::audit::Audit;
 use toolhost_call::call::{self, Durability, Ledger};
 use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
+use toolhost_call::notice::Courier;
 use toolhost_link::{AddressError, Agents, AgentsConfig};
 use toolhost_local::files;
 use toolhost_local::process;
@@ -69,6 +71,7 @@ pub struct Builder {
     only: Option<(ChatId, String)>,
     failures: Option<UnboundedSender<Cause>>,
     offer: Offer,
+    courier: Option<Arc<dyn Courier>>,
 }
 
 /// The most bytes of arguments that are kept, if the operator allows it.
@@ -157,6 +160,7 @@ impl Builder {
             only: None,
             failures: None,
             offer: Offer::default(),
+            courier: None,
         }
     }
 
@@ -378,6 +382,14 @@ impl Builder {
             added.map_err(|source| StartError::Load { name, source })?;
         }
         plugins.apply(self.configured).await;
+        let opening = Board::open(
+            Arc::clone(state.local()),
+            Arc::clone(&workspace),
+            events.clone(),
+            self.metrics.clone(),
+            self.courier,
+        );
+        let (notices, watching) = opening.await?;
         let stopping = CancellationToken::new();
         let (ledger, interrupted) = Ledger::open(
             self.ledger_limits,
@@ -414,6 +426,8 @@ impl Builder {
             tools_of_calls: Default::default(),
             readers: Arc::default(),
             offer: self.offer,
+            notices,
+            _watching: watching,
             reconnected: Arc::default(),
         };
         let inner = Arc::new(inner);
@@ -485,6 +499,8 @@ setters! {
     approval: Approval;
     /// Sends the cause of each failed call of a guest to this channel, for a command that shows it to the author of the plugin.
     failures: UnboundedSender<Cause>;
+    /// Delivers the notices that chats asked for to chat servers. Without it, notices are events and entries of a list.
+    courier: Arc<dyn Courier>;
     /// Decides how clients are offered the tools. The default is each as a tool of its own.
     offer: Offer;
     /// Replaces everything about processes, the workspace and the spawner that forks their supervisors included.

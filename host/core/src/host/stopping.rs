@@ -32,6 +32,7 @@ impl Host {
             Some(local) => local.end_all().await,
             None => Vec::new(),
         };
+        self.inner.notices.close().await;
         self.inner.events.close();
         let audit = self.inner.audit.clone();
         // This waits for the disk.

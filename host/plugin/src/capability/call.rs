@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::{Refused, Request, WorkspaceError};
 use toolhost_call::events::Events;
+use toolhost_call::notice::Notices;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
 
@@ -86,6 +87,8 @@ pub(crate) struct Call {
     pub(crate) effects: Effects,
     /// The events to which progress is published.
     pub(crate) events: Events,
+    /// The notices of the host; `None` if it tells nothing after the call.
+    pub(crate) notices: Option<Arc<dyn Notices>>,
     /// Whether the tool promises to change nothing.
     pub(crate) read_only: bool,
     /// The calls that the call makes; `None` if it can make none.

@@ -3,9 +3,11 @@
 mod convert;
 mod grant;
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 use wasmtime::Result;
@@ -19,6 +21,7 @@ use super::{
 use crate::grants::{GrantValue, Grants};
 use generated::toolhost::plugin::processes as wit;
 use toolhost_call::call::Refused;
+use toolhost_call::notice::Asked;
 use toolhost_call::trace::{self, TraceContext};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Command, Error, Input, Mode, Narrower, Network};
@@ -69,6 +72,9 @@ const MAX_READ: u32 = 4 << 20;
 
 /// The most entries of one `list-processes`.
 const MAX_LIST: u32 = 1000;
+
+/// The most processes of one `wait-any`.
+const MAX_WAITED: usize = 64;
 
 /// The part of the call's time that a wait leaves, so that the guest can still reply.
 const TIME_TO_REPLY: Duration = Duration::from_secs(1);
@@ -267,6 +273,46 @@ impl wit::Host for View<'_, Processes> {
             u32::try_from(total).unwrap_or(u32::MAX),
         ))
     }
+
+    async fn wait_any(
+        &mut self,
+        processes: Vec<Resource<Process>>,
+        timeout_ms: u64,
+    ) -> Result<wit::WaitedAny> {
+        if processes.len() > MAX_WAITED {
+            let text = format!("a wait is for at most {MAX_WAITED} processes");
+            return Err(wit::Error::Invalid(text).into());
+        }
+        let call = self.state.call()?;
+        let asked = Duration::from_millis(timeout_ms);
+        let timeout = longest_wait(call, asked);
+        let ends = FuturesUnordered::new();
+        for (place, process) in (0..).zip(&processes) {
+            let Process { chat, id } = self.table.get(process)?;
+            let options = process::WaitOptions {
+                timeout,
+                ..process::WaitOptions::default()
+            };
+            ends.push(async move {
+                let waited = call.workspace.wait(Some(chat), id, options).await?;
+                let has_ended = waited.wake == process::Wake::Ended;
+                Ok::<_, Error>(has_ended.then_some(place))
+            });
+        }
+        let mut ends = pin!(ends.try_filter_map(async |ended| Ok(ended)));
+        let (wake, ended) = tokio::select! {
+            biased;
+            ended = ends.try_next() => match ended? {
+                Some(place) => (wit::Wake::Ended, Some(place)),
+                None => (timed_out(timeout, asked), None),
+            },
+            () = call.cancelled.cancelled() => {
+                call.end_if_cancelled();
+                (wit::Wake::Cancelled, None)
+            }
+        };
+        Ok(wit::WaitedAny { wake, ended })
+    }
 }
 
 impl View<'_, Processes> {
@@ -289,6 +335,21 @@ impl View<'_, Processes> {
     }
 }
 
+/// Returns how long a wait may take at most that a guest wants to take this long.
+fn longest_wait(call: &Call, asked: Duration) -> Duration {
+    let left = call.deadline.saturating_duration_since(Instant::now());
+    let left = left.saturating_sub(TIME_TO_REPLY);
+    asked.min(left).min(call.max_wait.unwrap_or(Duration::MAX))
+}
+
+/// Returns how a wait ends, of which nothing came within its time.
+fn timed_out(timeout: Duration, asked: Duration) -> wit::Wake {
+    match timeout < asked {
+        true => wit::Wake::Clamped,
+        false => wit::Wake::TimedOut,
+    }
+}
+
 impl wit::HostProcess for View<'_, Processes> {
     async fn id(&mut self, process: Resource<Process>) -> Result<String> {
         Ok(self.table.get(&process)?.id.clone())
@@ -302,11 +363,7 @@ impl wit::HostProcess for View<'_, Processes> {
         let Process { chat, id } = self.table.get(&process)?;
         let call = self.state.call()?;
         let asked = Duration::from_millis(options.timeout_ms);
-        let left = call
-            .deadline
-            .saturating_duration_since(Instant::now())
-            .saturating_sub(TIME_TO_REPLY);
-        let timeout = asked.min(left).min(call.max_wait.unwrap_or(Duration::MAX));
+        let timeout = longest_wait(call, asked);
         let wait = process::WaitOptions {
             timeout,
             since: options.since,
@@ -325,8 +382,8 @@ impl wit::HostProcess for View<'_, Processes> {
             }
         };
         let mut waited = wit::Waited::from(waited);
-        if waited.wake == wit::Wake::TimedOut && timeout < asked {
-            waited.wake = wit::Wake::Clamped;
+        if waited.wake == wit::Wake::TimedOut {
+            waited.wake = timed_out(timeout, asked);
         }
         Ok(waited)
     }
@@ -387,6 +444,23 @@ impl wit::HostProcess for View<'_, Processes> {
         size: wit::TerminalSize,
     ) -> Result<wit::State> {
         self.input(&process, Input::Resize(size.into())).await
+    }
+
+    async fn notify(&mut self, process: Resource<Process>, on: wit::Trigger) -> Result<String> {
+        let Process { chat, id } = self.table.get(&process)?;
+        let call = self.state.call()?;
+        let Some(notices) = &call.notices else {
+            let text = "the host ends with this call, and tells nothing after it";
+            return Err(wit::Error::Unavailable(text.into()).into());
+        };
+        let asked = Asked {
+            chat: chat.clone(),
+            process: id.clone(),
+            trigger: on.into(),
+            principal: call.request.actor.name().to_owned(),
+            by: Some(call.request.id.clone()),
+        };
+        Ok(notices.ask(asked).await?)
     }
 
     async fn drop(&mut self, process: Resource<Process>) -> Result<()> {

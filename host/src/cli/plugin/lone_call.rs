@@ -45,6 +45,7 @@ pub(super) async fn call(
         approval: Approval::default(),
         cancelled: CancellationToken::new(),
         events: Events::default(),
+        notices: None,
         nested: None,
         answers,
     };

@@ -2,6 +2,7 @@
 
 use super::wit;
 use crate::convert::{same_fields, same_variants};
+use toolhost_call::notice::Trigger;
 use toolhost_state::unix_time;
 use toolhost_workspace::process;
 
@@ -39,6 +40,17 @@ impl From<wit::Stdin> for process::Stdin {
             wit::Stdin::Bytes(bytes) => Self::Bytes(bytes),
             wit::Stdin::Pipe => Self::Pipe,
             wit::Stdin::Terminal(size) => Self::Terminal(size.into()),
+        }
+    }
+}
+
+impl From<wit::Trigger> for Trigger {
+    fn from(trigger: wit::Trigger) -> Self {
+        match trigger {
+            wit::Trigger::Exit => Self::Exit,
+            wit::Trigger::Output(wit::ExpectedOutput { pattern, since }) => {
+                Self::Output { pattern, since }
+            }
         }
     }
 }

@@ -1,0 +1,294 @@
+//! The notices that the chats of a host wait for. They are kept in the store of this machine, so that a host that starts again goes on
+//! with them: it watches the processes, tells what happened, and delivers what was told.
+
+mod delivery;
+mod table;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use toolhost_call::call::Actor;
+use toolhost_call::events::{Event, Events, Subject, clip};
+use toolhost_call::metrics::Metrics;
+use toolhost_call::notice::{Asked, Courier, Delivery, Notice, Notices, Told, Trigger};
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_state::unix_time;
+use toolhost_store::{LocalStore, StoreError};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{Error, WaitOptions};
+
+use super::Host;
+use table::Table;
+
+/// How many notices are being sent at a time.
+const SENDING: usize = 16;
+
+/// How long to wait before the store is asked again to keep what it did not take.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// The notices of a host. Clones share everything.
+#[derive(Clone, Debug)]
+pub(super) struct Board(Arc<Shared>);
+
+/// What the tasks of the board share.
+#[derive(Debug)]
+struct Shared {
+    records: Arc<dyn LocalStore>,
+    /// All workspaces.
+    workspace: Arc<dyn Workspace>,
+    events: Events,
+    metrics: Metrics,
+    courier: Option<Arc<dyn Courier>>,
+    table: Mutex<Table>,
+    /// Held while something is told, so that it is stored, published and sent in the order of its numbers.
+    telling: tokio::sync::Mutex<()>,
+    sending: Semaphore,
+    over: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Board {
+    /// Goes on with the notices that an earlier host had, until the guard is dropped. What was not done then is done by the next host.
+    pub(super) async fn open(
+        records: Arc<dyn LocalStore>,
+        workspace: Arc<dyn Workspace>,
+        events: Events,
+        metrics: Metrics,
+        courier: Option<Arc<dyn Courier>>,
+    ) -> Result<(Self, DropGuard), StoreError> {
+        let stored = records.notices().await?;
+        let read = stored
+            .into_iter()
+            .filter_map(|stored| match serde_json::from_value::<Notice>(stored.body) {
+                Ok(notice) => Some(notice),
+                Err(error) => {
+                    tracing::error!(notice = stored.id, %error, "the record of a notice cannot be read");
+                    None
+                }
+            });
+        let table = Table::of(read);
+        let over = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            records,
+            workspace,
+            events,
+            metrics,
+            courier,
+            table: Mutex::new(table),
+            telling: tokio::sync::Mutex::default(),
+            sending: Semaphore::new(SENDING),
+            over: over.clone(),
+            tasks: TaskTracker::new(),
+        });
+        let (waiting, due) = shared.table.lock().unfinished();
+        for notice in waiting {
+            shared.watch(notice);
+        }
+        for notice in due {
+            shared.enqueue(&notice);
+        }
+        Ok((Self(shared), over.drop_guard()))
+    }
+
+    /// Stops all work on notices. The next host goes on with it.
+    pub(super) async fn close(&self) {
+        self.0.over.cancel();
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
+    }
+}
+
+impl Host {
+    /// Asks for a notice for a client, and returns its id.
+    ///
+    /// # Errors
+    ///
+    /// See [`Notices::ask`]; also if there is no such process for the actor.
+    pub async fn ask_notice(
+        &self,
+        chat: &ChatId,
+        process: &str,
+        trigger: Trigger,
+        actor: &Actor,
+    ) -> Result<String, Error> {
+        let seen = self.seen_by(actor, &self.inner.workspace);
+        seen.info(Some(chat), process).await?;
+        let asked = Asked {
+            chat: chat.clone(),
+            process: process.to_owned(),
+            trigger,
+            principal: actor.name().to_owned(),
+            by: None,
+        };
+        self.inner.notices.ask(asked).await
+    }
+
+    /// Returns the notices of a chat that an actor may see, in the order in which they were asked for: those that the chat waits for, and at
+    /// most 128 others of the last day.
+    pub async fn notices(&self, chat: &ChatId, actor: &Actor) -> Vec<Arc<Notice>> {
+        let all = self.inner.notices.0.table.lock().of_chat(chat);
+        let mut seen = Vec::new();
+        for notice in all {
+            let call = notice.started_by.as_deref();
+            let call = call.and_then(|call| CallId::recorded(call).ok());
+            if self.may_see_call(actor, chat, call.as_ref()).await {
+                seen.push(notice);
+            }
+        }
+        seen
+    }
+
+    /// Forgets a notice: it is neither told nor delivered any more. Returns whether the chat had it, for this actor.
+    ///
+    /// # Errors
+    ///
+    /// If the store cannot be written. The notice is not told, and comes back when the host starts again.
+    pub async fn forget_notice(
+        &self,
+        chat: &ChatId,
+        id: &str,
+        actor: &Actor,
+    ) -> Result<bool, StoreError> {
+        let seen = self.notices(chat, actor).await;
+        if !seen.iter().any(|notice| notice.id == id) {
+            return Ok(false);
+        }
+        let shared = &self.inner.notices.0;
+        shared.table.lock().remove(id);
+        shared.records.forget_notices(vec![id.to_owned()]).await?;
+        Ok(true)
+    }
+}
+
+impl Shared {
+    /// Adds a notice for a process that was looked at, and begins to watch.
+    async fn add(self: &Arc<Self>, notice: Notice) -> Result<(), Error> {
+        let notice = Arc::new(notice);
+        self.table.lock().add(&notice)?;
+        if let Err(error) = self.records.put_notice(stored(&notice)).await {
+            self.table.lock().remove(&notice.id);
+            return Err(Error::Failed(format!("the notice cannot be kept: {error}")));
+        }
+        self.watch(notice);
+        Ok(())
+    }
+
+    /// Notes what happened to a process, publishes it, and begins to deliver it.
+    async fn tell(self: &Arc<Self>, id: &str, mut told: Told) {
+        let _telling = self.telling.lock().await;
+        let notice = {
+            let mut table = self.table.lock();
+            told.number = table.next_number();
+            let Some(notice) = table.get(id) else {
+                return;
+            };
+            let courier = self.courier.as_ref();
+            let is_served = courier.is_some_and(|courier| courier.serves(&notice.principal));
+            let notice = Notice {
+                told: Some(told),
+                delivery: match is_served {
+                    true => Delivery::Due,
+                    false => Delivery::None,
+                },
+                ..(*notice).clone()
+            };
+            table.replace(notice)
+        };
+        self.keep(&notice).await;
+        let event = notice.told.as_ref().map(Told::event).unwrap_or_default();
+        self.metrics.notice_told(event);
+        let call = notice.started_by.as_deref();
+        let subject = Subject {
+            id: notice.process.clone(),
+            call: call.and_then(|call| CallId::recorded(call).ok()),
+        };
+        let published = Event::Notice {
+            process: Arc::new(subject),
+            notice: Arc::clone(&notice),
+        };
+        self.events.publish(&notice.chat, published);
+        if notice.delivery == Delivery::Due {
+            self.enqueue(&notice);
+        }
+        self.forget_old().await;
+    }
+
+    /// Stores a notice, however long that takes.
+    async fn keep(&self, notice: &Notice) {
+        while let Err(error) = self.records.put_notice(stored(notice)).await {
+            tracing::warn!(notice = notice.id, %error, "a notice cannot be stored: it is tried again");
+            tokio::time::sleep(AGAIN).await;
+        }
+    }
+
+    /// Forgets the notices that are kept no longer.
+    async fn forget_old(&self) {
+        let old = self.table.lock().take_old(unix_time::now_ms());
+        if old.is_empty() {
+            return;
+        }
+        if let Err(error) = self.records.forget_notices(old).await {
+            tracing::warn!(%error, "old notices cannot be forgotten: they come back when the host starts again");
+        }
+    }
+
+    /// Runs a task until the host is over.
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let running = self.over.clone().run_until_cancelled_owned(task);
+        self.tasks.spawn(async move { _ = running.await });
+    }
+}
+
+impl Notices for Board {
+    fn ask(&self, asked: Asked) -> BoxFuture<'_, Result<String, Error>> {
+        Box::pin(async move {
+            let shared = Arc::clone(&self.0);
+            let id = table::id_of(&asked);
+            if shared.table.lock().get(&id).is_some() {
+                return Ok(id);
+            }
+            let (chat, process) = (asked.chat, asked.process);
+            let (since, until) = match &asked.trigger {
+                Trigger::Exit => (0, None),
+                Trigger::Output { pattern, since } => (*since, Some(pattern.clone())),
+            };
+            let look = WaitOptions {
+                since,
+                until,
+                ..WaitOptions::default()
+            };
+            shared.workspace.wait(Some(&chat), &process, look).await?;
+            let info = shared.workspace.info(Some(&chat), &process).await?;
+            let call = info.key.as_deref().and_then(CallId::of_start_key);
+            let notice = Notice {
+                id: id.clone(),
+                process,
+                started_by: call.map(|call| call.to_string()),
+                command: clip(&info.command),
+                trigger: asked.trigger,
+                principal: asked.principal,
+                asked_ms: unix_time::now_ms(),
+                told: None,
+                delivery: Delivery::None,
+                chat,
+            };
+            // Whoever asks may be gone before the store answers.
+            let added = tokio::spawn(async move { shared.add(notice).await }).await;
+            added.unwrap_or_else(|error| Err(Error::Failed(error.to_string())))?;
+            Ok(id)
+        })
+    }
+}
+
+fn stored(notice: &Notice) -> toolhost_store::Notice {
+    toolhost_store::Notice {
+        id: notice.id.clone(),
+        body: serde_json::to_value(notice).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,211 @@
+//! The table of notices: those that chats wait for, those that are being delivered, and those of the last day.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::{CancellationToken, DropGuard};
+use toolhost_call::notice::{Asked, Delivery, MAX_WAITING, Notice};
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::process::Error;
+
+/// The most notices that all chats wait for.
+const MOST_WAITING: usize = 10_000;
+
+/// How long a notice is kept after something was told, and the most of one chat and of all that are kept so.
+const KEPT: Duration = Duration::from_hours(24);
+const MOST_KEPT: usize = 128;
+const MOST_KEPT_IN_ALL: usize = 20_000;
+
+/// The process of a chat.
+pub(super) type Key = (ChatId, String);
+
+/// The notices by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    entries: BTreeMap<String, Entry>,
+    /// How many notices wait.
+    waiting: usize,
+    /// The number of what was told last.
+    number: u64,
+    /// The notices that are being delivered, for each process in the order of their numbers.
+    queues: HashMap<Key, VecDeque<String>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    notice: Arc<Notice>,
+    /// Is cancelled when the notice is forgotten.
+    removed: CancellationToken,
+    _guard: DropGuard,
+}
+
+impl Entry {
+    fn new(notice: Arc<Notice>) -> Self {
+        let removed = CancellationToken::new();
+        Self {
+            notice,
+            _guard: removed.clone().drop_guard(),
+            removed,
+        }
+    }
+}
+
+impl Table {
+    /// Makes the table of stored notices.
+    pub(super) fn of(stored: impl Iterator<Item = Notice>) -> Self {
+        let mut table = Self::default();
+        for notice in stored {
+            let number = notice.told.as_ref().map_or(0, |told| told.number);
+            table.number = table.number.max(number);
+            table.waiting += usize::from(notice.told.is_none());
+            let id = notice.id.clone();
+            table.entries.insert(id, Entry::new(Arc::new(notice)));
+        }
+        table
+    }
+
+    /// Returns the notices that wait, and those that are to be delivered in the order of their numbers.
+    pub(super) fn unfinished(&self) -> (Vec<Arc<Notice>>, Vec<Arc<Notice>>) {
+        let all = self.entries.values().map(|entry| &entry.notice);
+        let waiting = all.clone().filter(|notice| notice.told.is_none());
+        let due = all.filter(|notice| notice.delivery == Delivery::Due);
+        let mut due: Vec<_> = due.cloned().collect();
+        due.sort_by_key(|notice| number(notice));
+        (waiting.cloned().collect(), due)
+    }
+
+    /// Adds a notice that waits.
+    pub(super) fn add(&mut self, notice: &Arc<Notice>) -> Result<(), Error> {
+        let chat = &notice.chat;
+        let of_chat = self.entries.values().map(|entry| &entry.notice);
+        let waiting = of_chat.filter(|other| other.told.is_none() && other.chat == *chat);
+        if waiting.count() >= MAX_WAITING {
+            return Err(Error::Limit(format!(
+                "the chat waits for {MAX_WAITING} notices, which is the most"
+            )));
+        }
+        if self.waiting >= MOST_WAITING {
+            return Err(Error::Limit(format!(
+                "all chats wait for {MOST_WAITING} notices, which is the most"
+            )));
+        }
+        self.waiting += 1;
+        let entry = Entry::new(Arc::clone(notice));
+        self.entries.insert(notice.id.clone(), entry);
+        Ok(())
+    }
+
+    /// Returns a notice.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Notice>> {
+        self.entries.get(id).map(|entry| Arc::clone(&entry.notice))
+    }
+
+    /// Returns the token that is cancelled when a notice is forgotten.
+    pub(super) fn removed(&self, id: &str) -> Option<CancellationToken> {
+        self.entries.get(id).map(|entry| entry.removed.clone())
+    }
+
+    /// Puts a notice in the place of the one with the same id, if that is still there.
+    pub(super) fn replace(&mut self, notice: Notice) -> Arc<Notice> {
+        let notice = Arc::new(notice);
+        if let Some(entry) = self.entries.get_mut(&notice.id) {
+            self.waiting -= usize::from(entry.notice.told.is_none() && notice.told.is_some());
+            entry.notice = Arc::clone(&notice);
+        }
+        notice
+    }
+
+    /// Forgets a notice.
+    pub(super) fn remove(&mut self, id: &str) {
+        if let Some(entry) = self.entries.remove(id) {
+            self.waiting -= usize::from(entry.notice.told.is_none());
+        }
+    }
+
+    /// Returns the number of what is told next.
+    pub(super) fn next_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number
+    }
+
+    /// Returns the notices of a chat, in the order in which they were asked for.
+    pub(super) fn of_chat(&self, chat: &ChatId) -> Vec<Arc<Notice>> {
+        let all = self.entries.values().map(|entry| &entry.notice);
+        let mut all: Vec<_> = all.filter(|notice| notice.chat == *chat).cloned().collect();
+        all.sort_by_key(|notice| notice.asked_ms);
+        all
+    }
+
+    /// Puts a notice at the end of the queue of its process. Returns whether the queue was empty.
+    pub(super) fn enqueue(&mut self, notice: &Notice) -> bool {
+        let key = (notice.chat.clone(), notice.process.clone());
+        let queue = self.queues.entry(key).or_default();
+        queue.push_back(notice.id.clone());
+        queue.len() == 1
+    }
+
+    /// Returns the notice at the front of a queue. A queue without one is removed.
+    pub(super) fn front(&mut self, key: &Key) -> Option<Arc<Notice>> {
+        while let Some(id) = self.queues.get(key).and_then(VecDeque::front) {
+            if let Some(notice) = self.get(id) {
+                return Some(notice);
+            }
+            self.leave(key);
+        }
+        self.queues.remove(key);
+        None
+    }
+
+    /// Takes the notice at the front out of a queue.
+    pub(super) fn leave(&mut self, key: &Key) {
+        if let Some(queue) = self.queues.get_mut(key) {
+            queue.pop_front();
+        }
+    }
+
+    /// Takes the notices out that are kept no longer, and returns their ids.
+    pub(super) fn take_old(&mut self, now_ms: u64) -> Vec<String> {
+        let over =
+            |notice: &&Arc<Notice>| notice.told.is_some() && notice.delivery != Delivery::Due;
+        let all = self.entries.values().map(|entry| &entry.notice);
+        let mut done: Vec<_> = all.filter(over).cloned().collect();
+        // The latest first.
+        done.sort_by_key(|notice| std::cmp::Reverse(number(notice)));
+        let kept_ms = u64::try_from(KEPT.as_millis()).unwrap_or(u64::MAX);
+        let mut of_chats = HashMap::<_, usize>::new();
+        let mut old = Vec::new();
+        for (place, notice) in done.iter().enumerate() {
+            let of_chat = of_chats.entry(&notice.chat).or_default();
+            *of_chat += 1;
+            let told_ms = notice.told.as_ref().map_or(0, |told| told.at_ms);
+            let is_late = told_ms.saturating_add(kept_ms) < now_ms;
+            if is_late || *of_chat > MOST_KEPT || place >= MOST_KEPT_IN_ALL {
+                old.push(notice.id.clone());
+            }
+        }
+        for id in &old {
+            self.remove(id);
+        }
+        old
+    }
+}
+
+fn number(notice: &Notice) -> u64 {
+    notice.told.as_ref().map_or(0, |told| told.number)
+}
+
+/// Returns the id of a notice. A call that asks twice for the same gets the same id.
+pub(super) fn id_of(asked: &Asked) -> String {
+    let by = match &asked.by {
+        Some(call) => call.clone(),
+        None => CallId::random(),
+    };
+    let trigger = serde_json::to_string(&asked.trigger).unwrap_or_default();
+    let mut hasher = blake3::Hasher::new();
+    for part in [asked.chat.as_str(), by.as_str(), &asked.process, &trigger] {
+        hasher.update(part.as_bytes()).update(b"\0");
+    }
+    let hash = hasher.finalize().to_hex();
+    format!("notice_{}", &hash[..32])
+}
