@@ -4,7 +4,9 @@
 //! at in the diff: `WRITE_CASES=1 cargo test -p toolhost-shell cases`.
 
 use serde_json::{Map, Value, json};
-use toolhost_sdk::processes::{Cause, Error, Screen, Stdin, TerminalSize, Wake};
+use toolhost_sdk::processes::{
+    Cause, Error, ExpectedOutput, Screen, Stdin, TerminalSize, Trigger, Wake,
+};
 use toolhost_sdk::testing::{FakeProcess, FakeProcesses, Input};
 use toolhost_sdk::{Tool, ToolError};
 
@@ -88,6 +90,10 @@ fn workspace(case: &Value) -> FakeProcesses {
     if let Some(error) = text(case, "start_fails") {
         return processes.fails_to_start(Error::Failed(error.to_owned()));
     }
+    let several = case["processes"].as_array().into_iter().flatten();
+    let processes = several.fold(processes, |processes, script| {
+        processes.has(process(script), "npm run dev")
+    });
     match &case["process"] {
         Value::Null => processes,
         script if case["tool"] == "execute" => processes.starts(process(script)),
@@ -148,6 +154,19 @@ fn outcome(case: &Value) -> Map<String, Value> {
     let written: Vec<_> = processes.inputs().into_iter().map(written).collect();
     if !written.is_empty() {
         outcome.insert("written".to_owned(), written.into());
+    }
+    let asked = processes
+        .notices()
+        .into_iter()
+        .map(|(process, on)| match on {
+            Trigger::Exit => json!({ "process": process, "on": "exit" }),
+            Trigger::Output(ExpectedOutput { pattern, since }) => {
+                json!({ "process": process, "on": "output", "pattern": pattern, "since": since })
+            }
+        });
+    let asked: Vec<_> = asked.collect();
+    if !asked.is_empty() {
+        outcome.insert("notices".to_owned(), asked.into());
     }
     outcome
 }

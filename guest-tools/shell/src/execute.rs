@@ -14,7 +14,9 @@ use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths
 
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
+use crate::notify::Notify;
 use crate::report::{Report, Status};
+use crate::several::{self, WaitFor, Waited};
 use crate::{background, clip, invalid, start_error, wait};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -66,6 +68,11 @@ pub(crate) struct Arguments {
     terminal: Option<bool>,
     /// Keep standard input open without a terminal, so that process_input can write to it. Without this it is empty.
     keep_input_open: Option<bool>,
+    /// If the command still runs when this replies, have the chat told of its end, or of output that matches a pattern, instead of asking
+    /// again and again: {"on": "exit"} or {"on": "output", "pattern": "ready|error"}.
+    notify: Option<Notify>,
+    /// Start the command only when these processes have ended, by their background_process_id: up to 16. The timeout counts from then on.
+    after: Option<Vec<String>>,
 }
 
 impl Tool for Execute {
@@ -136,6 +143,15 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         Ok(shell) => shell,
         Err(error) => return Ok(not_started(&error, in_background)),
     };
+    let notify = arguments.notify;
+    if let Some(notify) = &notify {
+        notify.check()?;
+    }
+    let after = arguments.after.unwrap_or_default();
+    let after = several::checked("after", &after)?;
+    if let Some(report) = held_up(processes, &after) {
+        return Ok(report);
+    }
     let stdin = match (arguments.terminal, arguments.keep_input_open) {
         (Some(true), _) => Stdin::Terminal(TerminalSize::default()),
         (_, Some(true)) => Stdin::Pipe,
@@ -162,7 +178,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             if is_promoted {
                 notes.add(Rank::Surprise, notes::promoted(&process.id()));
             }
-            started_in_background(&process.id(), notes)
+            started_in_background(process.as_ref(), notify.as_ref(), notes)
         }
         Ok(process) => {
             if is_promoted {
@@ -171,7 +187,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             let report = foreground::report(
                 (processes, process.as_ref()),
                 (&command, shell),
-                (notes, takes_input),
+                (notes, takes_input, notify.as_ref()),
                 timeout,
                 begin,
             );
@@ -240,16 +256,44 @@ fn not_started(error: &Error, in_background: bool) -> Report {
     }
 }
 
-fn started_in_background(id: &str, notes: Notes) -> Report {
-    Report {
+fn started_in_background(
+    process: &dyn Process,
+    notify: Option<&Notify>,
+    mut notes: Notes,
+) -> Report {
+    let mut report = Report {
         success: true,
         // As the reference has it: the start went well.
         exit_code: Some(0),
-        background_process_id: Some(id.to_owned()),
-        note: notes.join(),
+        background_process_id: Some(process.id()),
         cursor: Some(0),
         ..Report::of_state(&State::Running)
+    };
+    if let Some(notify) = notify {
+        notify.ask(process, 0, &mut report, &mut notes);
     }
+    report.note = notes.join();
+    report
+}
+
+/// Waits for the end of processes after which a command is to start. Returns a report if it cannot be started.
+fn held_up(processes: &dyn Processes, after: &[&str]) -> Option<Report> {
+    let waited = several::wait(processes, after, WaitFor::All, MAX_TIMEOUT, Instant::now());
+    let why = match waited {
+        Ok(Waited::Ended) => return None,
+        Ok(Waited::Cancelled) => "the call was cancelled".to_owned(),
+        Ok(Waited::TimedOut | Waited::Clamped) => {
+            "not all processes of after have ended, and one call cannot wait any longer".to_owned()
+        }
+        Err(Error::NotFound) => "after names a process that is not there".to_owned(),
+        Err(error) => format!("wait for the processes of after: {error}"),
+    };
+    Some(Report {
+        cancelled: context::cancelled(),
+        running: Some(false),
+        status: Some(Status::FailedToStart),
+        ..Report::failed(format!("the command was not started: {why}"))
+    })
 }
 
 fn milliseconds(duration: Duration) -> u64 {

@@ -17,6 +17,7 @@ mod git;
 mod keys;
 mod kill;
 mod notes;
+mod notify;
 mod process_input;
 mod process_list;
 mod process_output;
@@ -24,6 +25,7 @@ mod process_signal;
 mod prompt;
 mod report;
 mod settle;
+mod several;
 mod start_error;
 mod wait;
 

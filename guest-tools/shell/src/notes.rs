@@ -1,6 +1,6 @@
 //! Notes: what a model should do next, in a sentence or two.
 
-use toolhost_sdk::processes::Info;
+use toolhost_sdk::processes::{Error, Info, Trigger};
 
 use crate::clip;
 
@@ -57,6 +57,20 @@ const ENDS_WITH_CALL: &str = "The process ends with this call. To keep processes
 /// The middle of the output is not shown, and is gone with the call.
 const OMITTED_FOR_GOOD: &str = "What is omitted is not kept. To have all of the output, redirect it into a file: COMMAND > FILE.";
 
+/// A notice was asked for.
+pub(crate) fn told_of(on: &Trigger) -> String {
+    let what = match on {
+        Trigger::Exit => "when the process ends",
+        Trigger::Output(_) => "when the output matches, or the process ends before",
+    };
+    format!("You are told {what}: there is no need to wait or to ask.")
+}
+
+/// A notice could not be asked for.
+pub(crate) fn not_told(error: &Error) -> String {
+    format!("You will not be told, because no notice could be asked for: {error}.")
+}
+
 /// A trailing `&` was cut off.
 pub(crate) fn promoted(id: &str) -> String {
     if ends_with_call() {
@@ -92,6 +106,10 @@ pub(crate) fn clamped(id: &str) -> String {
          on waiting."
     )
 }
+
+/// The host did not wait for several processes as long as was asked.
+pub(crate) const CLAMPED_ALL: &str =
+    "One call cannot wait any longer: call process_output again to go on waiting.";
 
 /// The shell has exited, and left something behind.
 pub(crate) fn lingering(id: &str) -> String {

@@ -15,7 +15,9 @@ use toolhost_view::CAP;
 use crate::binary::Binary;
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
+use crate::notify::Notify;
 use crate::report::Report;
+use crate::several::{self, WaitFor};
 use crate::{invalid, prompt, wait};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
@@ -61,6 +63,14 @@ pub(crate) struct Arguments {
     /// "listening on|error". The reply then has match_end, the byte offset right after the match. Classes are of ASCII: write
     /// "✓|✔" instead of "[✓✔]".
     until: Option<String>,
+    /// Instead of process_id: the ids of up to 16 processes. The reply comes when one of those that run ends, and has processes: how each
+    /// stands, and its output.
+    process_ids: Option<Vec<String>>,
+    /// With process_ids: "all" waits until each has ended. Default "any".
+    wait_for: Option<WaitFor>,
+    /// If the process still runs when this replies, have the chat told of its end, or of output that matches a pattern, instead of asking
+    /// again and again: {"on": "exit"} or {"on": "output", "pattern": "ready|error"}.
+    notify: Option<Notify>,
     /// Reply with the bytes themselves, as base64 in place of output: since (default 0) and max_bytes say which. For output that is no
     /// text.
     base64: Option<bool>,
@@ -99,6 +109,7 @@ struct Request<'a> {
     look: Look<'a>,
     timeout: Duration,
     until: Option<&'a str>,
+    notify: Option<&'a Notify>,
 }
 
 /// What a reply shows of a process.
@@ -120,8 +131,12 @@ pub(crate) struct Look<'a> {
 /// An argument is not valid. Everything else is reported.
 pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
     let id = arguments.process_id.as_str();
-    if id.is_empty() {
+    let ids = arguments.process_ids.as_deref().unwrap_or_default();
+    if id.is_empty() && ids.is_empty() {
         return Err(invalid("process_id is required"));
+    }
+    if let Some(notify) = &arguments.notify {
+        notify.check()?;
     }
     let timeout = duration::one_of(
         ("wait_timeout", arguments.wait_timeout),
@@ -139,6 +154,26 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         ))
     })?;
     let base64 = arguments.base64.unwrap_or_default();
+    if !ids.is_empty() {
+        let ids = several::checked("process_ids", ids)?;
+        let of_one = [
+            ("process_id", !id.is_empty()),
+            ("since", arguments.since.is_some()),
+            (
+                "until",
+                arguments.until.is_some_and(|until| !until.is_empty()),
+            ),
+            ("base64", base64),
+            ("notify", arguments.notify.is_some()),
+        ];
+        if let Some((name, _)) = of_one.iter().find(|(_, is_there)| *is_there) {
+            return Err(invalid(format!("pass process_ids or {name}, not both")));
+        }
+        let timeout = wait_timeout(timeout.as_ref())?;
+        let which = arguments.wait_for.unwrap_or_default();
+        let max_bytes = usize::try_from(max_bytes).unwrap_or(CAP);
+        return Ok(several::report(processes, &ids, which, timeout, max_bytes));
+    }
     let request = Request {
         look: Look {
             id,
@@ -150,6 +185,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         timeout: wait_timeout(timeout.as_ref())?,
         // Models fill in what they do not need.
         until: arguments.until.as_deref().filter(|until| !until.is_empty()),
+        notify: arguments.notify.as_ref(),
     };
     match report(processes, &request) {
         Ok(report) => Ok(report),
@@ -205,7 +241,7 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     } else {
         Some(wait::wait(process.as_ref(), &options, Instant::now()))
     };
-    seen(process.as_ref(), look, waited)
+    seen(process.as_ref(), look, waited, request.notify)
 }
 
 /// Reports how a process stands and what it printed, after a wait or without one.
@@ -213,6 +249,7 @@ pub(crate) fn seen(
     process: &dyn Process,
     look: &Look<'_>,
     waited: Option<Result<Waited, Error>>,
+    notify: Option<&Notify>,
 ) -> Result<Report, Error> {
     if let Some(Err(Error::Invalid(reason))) = waited {
         return Err(Error::Invalid(reason));
@@ -233,7 +270,7 @@ pub(crate) fn seen(
         report.success = true;
         if wake == Some(Wake::Clamped) {
             notes.add(Rank::Running, notes::clamped(look.id));
-        } else if !look.is_input {
+        } else if !look.is_input && notify.is_none() {
             notes.add(Rank::Running, notes::STILL_RUNNING);
         }
     }
@@ -267,6 +304,10 @@ pub(crate) fn seen(
             false => notes::PROMPT,
         };
         notes.add(Rank::Cause, note);
+    }
+    if let Some(notify) = notify {
+        let since = report.cursor.unwrap_or(snapshot.total);
+        notify.ask(process, since, &mut report, &mut notes);
     }
     report.note = notes.join();
     Ok(report)

@@ -86,6 +86,48 @@ pub(crate) struct Report {
     /// Processes that outlive the shell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) survivors: Vec<Survivor>,
+    /// The id of the notice that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notice: Option<String>,
+    /// The processes of process_ids, in that order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) processes: Vec<Standing>,
+}
+
+/// One of several processes, and the end of its output.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub(crate) struct Standing {
+    pub(crate) process_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<Status>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) signal: Option<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) output: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) truncated: Option<Truncated>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+impl Standing {
+    /// Makes one of what is known of a process.
+    pub(crate) fn of(process_id: &str, report: Report) -> Self {
+        Self {
+            process_id: process_id.to_owned(),
+            command: report.command,
+            status: report.status,
+            exit_code: report.exit_code,
+            signal: report.signal,
+            output: report.output,
+            truncated: report.truncated,
+            error: report.error,
+        }
+    }
 }
 
 /// Where a process stands.

@@ -15,6 +15,7 @@ use crate::environment;
 use crate::git;
 use crate::kill;
 use crate::notes::{self, Notes, Rank};
+use crate::notify::Notify;
 use crate::report::{Report, Status};
 use crate::{duration, file_dump, prompt, settle, wait};
 
@@ -29,7 +30,7 @@ const MOST_NAMED: u32 = 3;
 pub(crate) fn report(
     (processes, process): (&dyn Processes, &dyn Process),
     (command, shell): (&str, Shell),
-    (mut notes, takes_input): (Notes, bool),
+    (mut notes, takes_input, notify): (Notes, bool, Option<&Notify>),
     timeout: Duration,
     begin: Instant,
 ) -> Report {
@@ -99,6 +100,9 @@ pub(crate) fn report(
     let root = context::workspace_root();
     if report.success && report.binary.is_none() && file_dump::is_file_dump(command, shell, &root) {
         notes.add(Rank::Advice, notes::FILE_DUMP);
+    }
+    if let Some(notify) = notify {
+        notify.ask(process, snapshot.total, &mut report, &mut notes);
     }
     report.note = notes.join();
     report
