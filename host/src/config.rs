@@ -41,6 +41,7 @@ mod store;
 mod tokens;
 mod values;
 mod watch;
+mod webhooks;
 mod workspaces;
 
 use std::cell::RefCell;
@@ -54,6 +55,7 @@ use plugins::Plugins;
 use problems::{Lines, Positions, below};
 use section::Section;
 use toolhost_core::{PluginSet, SCRIPT, named_files};
+use toolhost_http::webhooks::Webhook;
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
@@ -84,6 +86,7 @@ pub struct Config {
     workspaces: Workspaces,
     store: Option<Store>,
     cluster: Cluster,
+    webhooks: Vec<(String, Webhook)>,
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
@@ -164,6 +167,10 @@ impl Config {
                 .map(|section| cluster::read(section, &base, store.as_ref(), has_store))
                 .unwrap_or_default(),
             store,
+            webhooks: section
+                .section_of("webhooks", webhooks::WRITTEN)
+                .map(|section| webhooks::read(section, &base))
+                .unwrap_or_default(),
             plugin_dir: section.text("plugin_dir").map(PathBuf::from),
             plugins: section
                 .section_of("plugins", plugins::WRITTEN)
@@ -229,6 +236,7 @@ impl Config {
             workspaces: Workspaces::default(),
             store: None,
             cluster: Cluster::default(),
+            webhooks: Vec::new(),
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
@@ -320,6 +328,11 @@ impl Config {
     /// Returns what the hosts of that store do for each other.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
+    }
+
+    /// Returns the webhooks for notices, by their names.
+    pub fn webhooks(&self) -> &[(String, Webhook)] {
+        &self.webhooks
     }
 
     /// Returns every path that the tokens depend on, to be watched.

@@ -1,4 +1,4 @@
-//! The HTTP clients of the approval hook, of `--server`, of agents and of other hosts. They connect directly, without proxies and redirects.
+//! The HTTP clients of the approval hook, of webhooks, of `--server`, of agents and of other hosts. They connect directly, without proxies and redirects.
 
 mod given;
 mod peers;
@@ -34,6 +34,25 @@ pub fn tls(roots: RootCertStore) -> Result<ClientConfig, rustls::Error> {
     let builder =
         ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
+}
+
+/// Returns a URL of an operator, and a client for it. An `https` URL needs a certificate that the system trusts.
+///
+/// # Errors
+///
+/// If the text is no absolute `http` or `https` URL, or there is no client for it. The text is for the operator.
+pub fn of_url(text: &str) -> Result<(reqwest::Url, Client), String> {
+    let url: reqwest::Url = text
+        .parse()
+        .map_err(|error| format!("it is no URL: {error}"))?;
+    let roots = match url.scheme() {
+        "http" => RootCertStore::empty(),
+        "https" => system_roots(),
+        _ => return Err("its scheme must be http or https".into()),
+    };
+    let tls = tls(roots).map_err(|error| error.to_string())?;
+    let client = builder(tls).build().map_err(|error| error.to_string())?;
+    Ok((url, client))
 }
 
 /// Returns the certificates that the system trusts, or Mozilla's list if the system has none.

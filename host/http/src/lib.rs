@@ -18,6 +18,7 @@ mod health;
 pub mod kept_body;
 pub mod limits;
 mod listen;
+pub mod notice_values;
 pub mod problem;
 pub mod process_values;
 mod slots;
@@ -25,6 +26,7 @@ mod stream;
 pub mod time;
 mod tls;
 pub mod trace;
+pub mod webhooks;
 
 pub use connections::serve;
 pub use edge::{Edge, Reword};

@@ -13,6 +13,7 @@ mod events;
 mod events_of_all;
 mod health;
 mod json_body;
+mod notices;
 mod now;
 mod pages;
 mod paths;
@@ -38,6 +39,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(events_of_all::routes())
         .merge(all_processes::routes())
         .merge(processes::routes())
+        .merge(notices::routes())
         .merge(chats::routes())
         .merge(workspaces::routes())
         .merge(plugins::routes())

@@ -2,14 +2,17 @@
 
 use std::io;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use toolhost_call::call::Durability;
 use toolhost_call::events;
+use toolhost_call::notice::Courier;
 use toolhost_core::{Host, PluginSet};
 use toolhost_http::access::Access;
+use toolhost_http::webhooks::Webhooks;
 use toolhost_http::{Listen, Listener};
 use toolhost_link::AgentsConfig;
 use toolhost_server::{McpOptions, ServerParts};
@@ -121,6 +124,7 @@ pub(super) async fn run(
     let checks =
         move || doctor::of_server(&policy, spawner.as_ref(), state.as_deref(), config.as_ref());
     let forwarding = cluster::forwarding(&plan.config)?;
+    let webhooks = webhooks(&plan.config)?;
     let start = async || {
         let events = events::Limits {
             readers: 2 * usize::from(options.event_readers),
@@ -135,6 +139,10 @@ pub(super) async fn run(
             let workspaces = plan.config.workspaces();
             let builder = match &workspaces.directories {
                 Some(directories) => builder.directories(directories.clone()),
+                None => builder,
+            };
+            let builder = match &webhooks {
+                Some(webhooks) => builder.courier(Arc::clone(webhooks)),
                 None => builder,
             };
             builder.agents(AgentsConfig {
@@ -179,6 +187,20 @@ pub(super) async fn run(
         start,
     )
     .await
+}
+
+/// Returns the webhooks of a configuration, if it has any.
+fn webhooks(config: &Config) -> anyhow::Result<Option<Arc<dyn Courier>>> {
+    let (names, webhooks): (Vec<_>, Vec<_>) = config.webhooks().iter().cloned().unzip();
+    if webhooks.is_empty() {
+        return Ok(None);
+    }
+    let webhooks = Webhooks::new(webhooks).map_err(|(place, error)| {
+        let name = names.get(place).map_or("", String::as_str);
+        let key = format!("webhooks.{name}");
+        config.invalid(vec![config.problem(key, error.to_string())])
+    })?;
+    Ok(Some(Arc::new(webhooks)))
 }
 
 /// The host and its parts, as the server serves them.

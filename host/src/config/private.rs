@@ -13,6 +13,11 @@ impl Config {
             .into_iter()
             .chain(self.workspaces.key_files())
             .chain(self.store.as_ref().and_then(Store::private_path))
+            .chain(
+                self.webhooks
+                    .iter()
+                    .map(|(_, webhook)| webhook.secret_file.clone()),
+            )
             .collect()
     }
 

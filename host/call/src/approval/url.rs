@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, StatusCode};
-use rustls::RootCertStore;
 use serde::Deserialize;
 
 use super::{Answer, ApprovalError};
@@ -55,14 +54,7 @@ impl Url {
             url: url.to_owned(),
             problem,
         };
-        let parsed: reqwest::Url = url
-            .parse()
-            .map_err(|error| unusable(format!("it is no URL: {error}")))?;
-        let roots = match parsed.scheme() {
-            "http" => RootCertStore::empty(),
-            "https" => client::system_roots(),
-            _ => return Err(unusable("its scheme must be http or https".into())),
-        };
+        let (parsed, client) = client::of_url(url).map_err(unusable)?;
         let mut map = HeaderMap::new();
         for header in headers {
             let bad = || ApprovalError::Header(header.name.clone());
@@ -75,9 +67,6 @@ impl Url {
         if let Some(path) = &token_file {
             read_private(path)?;
         }
-        let tls = client::tls(roots).map_err(|error| unusable(error.to_string()))?;
-        let client = client::builder(tls).build();
-        let client = client.map_err(|error| unusable(error.to_string()))?;
         Ok(Self {
             url: parsed,
             headers: map,

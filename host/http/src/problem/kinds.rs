@@ -62,6 +62,8 @@ kinds! {
         "there is no call \"call_7Qx\" in this chat";
     UNKNOWN_PROCESS = 404, "unknown_process", "There is no such process",
         "there is no process \"proc_7Qx\" in this chat";
+    UNKNOWN_NOTICE = 404, "unknown_notice", "There is no such notice",
+        "there is no notice \"notice_7Qx\" in this chat";
     UNKNOWN_PLUGIN = 404, "unknown_plugin", "There is no such plugin",
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
     UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",

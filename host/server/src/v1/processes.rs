@@ -322,7 +322,7 @@ async fn signal(
 }
 
 /// Reads the body of a request, of at most this many bytes.
-async fn asked<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
+pub(super) async fn asked<T: DeserializeOwned>(request: Request, max: usize) -> Result<T, Problem> {
     let body = body::read(request, max).await?;
     serde_json::from_slice(&body.bytes).map_err(|error| {
         Problem::broken_request(format!("the body is not what this takes: {error}"))

@@ -27,13 +27,14 @@ const NO_SETTINGS: [&str; 8] = [
 ];
 
 /// Keys of the file that are no flags.
-const SECTIONS: [&str; 6] = [
+const SECTIONS: [&str; 7] = [
     "workspace",
     "plugin_dir",
     "plugins",
     "tokens",
     "workspaces",
     "store",
+    "webhooks",
 ];
 
 /// Begins the keys of the flags that are in the section `[sandbox]`.

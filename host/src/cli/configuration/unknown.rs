@@ -39,7 +39,7 @@ pub(super) fn at_the_top(key: &str, meant: Option<&str>) -> String {
         (None, Some(meant)) => format!("{NO_SUCH_KEY}; did you mean {meant:?}?"),
         (None, None) => format!(
             "{NO_SUCH_KEY}; the keys are the long flags of `toolhost serve --help`, with `_` for `-`, and plugin_dir, [workspace], \
-             [sandbox], [plugins.NAME], [tokens.NAME], [workspaces], [store] and [cluster]"
+             [sandbox], [plugins.NAME], [tokens.NAME], [workspaces], [store], [cluster] and [webhooks.NAME]"
         ),
     }
 }

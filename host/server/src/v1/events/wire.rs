@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::v1::bytes::Bytes;
 use toolhost_call::events::{Event, Reset, Subject};
+use toolhost_http::notice_values::Notice;
 use toolhost_http::process_values::ProcessStatus;
 
 /// One event.
@@ -75,6 +76,8 @@ pub(super) enum Data {
         #[serde(flatten)]
         bytes: Bytes,
     },
+    /// Something happened to a process of which the chat wanted to be told.
+    Notice(Notice),
     /// Lost output: a process wrote these bytes, and they are no longer kept.
     Gap {
         /// The id of the process.
@@ -149,6 +152,7 @@ impl Data {
                 status: ProcessStatus::from(&state),
                 total_bytes: total,
             },
+            Event::Notice { notice, .. } => Self::Notice(Notice::from(&*notice)),
             Event::Reset(reset) => Self::Reset {
                 reason: match reset {
                     Reset::Unknown => "unknown_id",
