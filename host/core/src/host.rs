@@ -17,6 +17,7 @@ mod offer;
 mod plugins;
 mod readers;
 mod sessions;
+mod start_error;
 mod stopping;
 mod visibility;
 mod workspaces;
@@ -49,7 +50,7 @@ use toolhost_workspace::Workspace;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
-pub use builder::{Builder, StartError};
+pub use builder::Builder;
 pub use embedded::{EMBEDDED, RUN_SCRIPT, SCRIPT, script};
 pub use input::{INPUT_TOOL, InputError};
 pub use live::{CallNow, ProcessNow};
@@ -59,6 +60,7 @@ pub use plugins::{
     PluginState, library, name_of, named_files,
 };
 use plugins::{Listed, Plugins};
+pub use start_error::StartError;
 use toolhost_link::Agents;
 use workspaces::Workspaces;
 pub use workspaces::{Located, Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};

@@ -1,4 +1,4 @@
-//! The builder of a host: its parts, the order in which they start, and the errors of a start.
+//! The builder of a host: its parts, and the order in which they start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use tokio_util::task::TaskTracker;
 use super::notices::Board;
 use super::workspaces::{Oversight, Providers, Routed, Workspaces, keep_up};
 use super::{
-    Host, Inner, Offer, PluginSet, PluginSource, Plugins, connected, embedded, interrupted, live,
-    neighbours, observe, readers,
+    Host, Inner, Offer, PluginSet, PluginSource, Plugins, StartError, connected, embedded,
+    interrupted, live, neighbours, observe, readers,
 };
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
@@ -20,18 +20,14 @@ use toolhost_call::call::{self, Durability, Ledger};
 use toolhost_call::events::{self, Events};
 use toolhost_call::metrics::Metrics;
 use toolhost_call::notice::Courier;
-use toolhost_link::{AddressError, Agents, AgentsConfig};
+use toolhost_link::{Agents, AgentsConfig};
 use toolhost_local::files;
 use toolhost_local::process;
-use toolhost_local::{
-    ClaimedDirectories, DirectoriesConfig, Local, OpenDirectoriesError, OpenError,
-};
-use toolhost_plugin::{
-    CacheError, Cause, CodeCache, Compiler, Engine, EngineError, LoadError, Options,
-};
+use toolhost_local::{ClaimedDirectories, DirectoriesConfig, Local};
+use toolhost_plugin::{Cause, CodeCache, Compiler, Engine, Options};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
-use toolhost_store::{HostState, HostStateError, StoreError};
+use toolhost_store::HostState;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::Subscriber;
 use toolhost_workspace::{Provider, Workspace};
@@ -76,61 +72,6 @@ pub struct Builder {
 
 /// The most bytes of arguments that are kept, if the operator allows it.
 const KEPT_ARGUMENTS: usize = 64 << 10;
-
-/// A reason why a host does not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The workspace cannot be used.
-    #[error(transparent)]
-    Workspace(#[from] OpenError),
-    /// The directory for workspaces cannot be used.
-    #[error(transparent)]
-    Directories(#[from] OpenDirectoriesError),
-    /// The default workspace is not one that the host opens, so that no directory can be beside it.
-    #[error(
-        "workspaces with names are directories beside the default one, which is not on this machine"
-    )]
-    NoLocalWorkspace,
-    /// An agent cannot be used.
-    #[error("the agent {agent:?} of [workspaces.agents] cannot be used: {source}")]
-    Agent {
-        /// The name of the agent.
-        agent: String,
-        /// The reason.
-        source: AddressError,
-    },
-    /// The state directory cannot be used.
-    #[error(transparent)]
-    StateDir(#[from] StateDirError),
-    /// The code cache cannot be used.
-    #[error(transparent)]
-    Cache(#[from] CacheError),
-    /// This machine cannot run guests.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// A plugin does not load.
-    #[error("plugin {name} cannot be loaded")]
-    Load {
-        /// The name of the plugin.
-        name: String,
-        /// The reason.
-        source: LoadError,
-    },
-    /// The state that is kept cannot be opened.
-    #[error(transparent)]
-    Kept(#[from] HostStateError),
-    /// The store cannot be read.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The durability is [`Durability::Power`], and there is no state directory for the records of calls.
-    #[error(
-        "durability is power, and calls are not kept in a state directory: name one that no other host uses (--state-dir)"
-    )]
-    NotDurable,
-    /// Two plugins have one name.
-    #[error("two plugins are named {0:?}")]
-    Duplicate(String),
-}
 
 impl Builder {
     fn new(workspace: PathBuf) -> Self {
