@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use toolhost_call::call::Actor;
@@ -25,9 +24,6 @@ use toolhost_workspace::process::{Error, WaitOptions};
 
 use super::Host;
 use table::Table;
-
-/// How many notices are being sent at a time.
-const SENDING: usize = 16;
 
 /// How long to wait before the store is asked again to keep what it did not take.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -48,7 +44,6 @@ struct Shared {
     table: Mutex<Table>,
     /// Held while something is told, so that it is stored, published and sent in the order of its numbers.
     telling: tokio::sync::Mutex<()>,
-    sending: Semaphore,
     over: CancellationToken,
     tasks: TaskTracker,
 }
@@ -82,7 +77,6 @@ impl Board {
             courier,
             table: Mutex::new(table),
             telling: tokio::sync::Mutex::default(),
-            sending: Semaphore::new(SENDING),
             over: over.clone(),
             tasks: TaskTracker::new(),
         });
@@ -179,30 +173,28 @@ impl Shared {
         Ok(())
     }
 
-    /// Notes what happened to a process, publishes it, and begins to deliver it.
-    async fn tell(self: &Arc<Self>, id: &str, mut told: Told) {
+    /// Tells, in this order, what happened to a process: stores it, publishes it, and begins to deliver it.
+    async fn tell(self: &Arc<Self>, all: Vec<(String, Told)>) {
         let _telling = self.telling.lock().await;
-        let notice = {
-            let mut table = self.table.lock();
-            told.number = table.next_number();
-            let Some(notice) = table.get(id) else {
-                return;
+        for (id, told) in all {
+            let courier = self.courier.as_deref();
+            let told = self.table.lock().tell(&id, told, courier);
+            let Some(notice) = told else {
+                continue;
             };
-            let courier = self.courier.as_ref();
-            let is_served = courier.is_some_and(|courier| courier.serves(&notice.principal));
-            let notice = Notice {
-                told: Some(told),
-                delivery: match is_served {
-                    true => Delivery::Due,
-                    false => Delivery::None,
-                },
-                ..(*notice).clone()
-            };
-            table.replace(notice)
-        };
-        self.keep(&notice).await;
-        let event = notice.told.as_ref().map(Told::event).unwrap_or_default();
-        self.metrics.notice_told(event);
+            self.keep(&notice).await;
+            let event = notice.told.as_ref().map(Told::event).unwrap_or_default();
+            self.metrics.notice_told(event);
+            self.publish(&notice);
+            if notice.delivery == Delivery::Due {
+                self.enqueue(&notice);
+            }
+        }
+        self.forget_old().await;
+    }
+
+    /// Publishes a notice about which something was told.
+    fn publish(&self, notice: &Arc<Notice>) {
         let call = notice.started_by.as_deref();
         let subject = Subject {
             id: notice.process.clone(),
@@ -210,13 +202,9 @@ impl Shared {
         };
         let published = Event::Notice {
             process: Arc::new(subject),
-            notice: Arc::clone(&notice),
+            notice: Arc::clone(notice),
         };
         self.events.publish(&notice.chat, published);
-        if notice.delivery == Delivery::Due {
-            self.enqueue(&notice);
-        }
-        self.forget_old().await;
     }
 
     /// Stores a notice, however long that takes.

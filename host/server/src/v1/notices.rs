@@ -9,6 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use super::events::TRY_AGAIN;
 use super::paths::{ChatPath, ProcessPath};
 use super::processes::{asked, problem};
 use crate::visibility::Visibility as _;
@@ -18,6 +19,7 @@ use toolhost_http::access::{Principal, Scope};
 use toolhost_http::notice_values::Notice;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_state::id::ChatId;
+use toolhost_workspace::process;
 
 /// The largest body, in bytes.
 const MAX_BODY: usize = 64 << 10;
@@ -44,13 +46,15 @@ struct NoticePath {
 #[serde(tag = "on", rename_all = "snake_case", deny_unknown_fields)]
 enum NoticeRequest {
     /// The process ends.
-    Exit,
+    // A variant without braces would take any fields.
+    Exit {},
     /// Its output matches, or it ends before.
     Output {
         /// A regular expression, with the syntax of the Rust crate `regex` over bytes.
         pattern: String,
         /// The cursor from which the output is searched; 0 if this is absent.
         #[serde(default)]
+        #[schema(minimum = 0, maximum = 9007199254740991_u64)]
         since: u64,
     },
 }
@@ -92,11 +96,14 @@ async fn ask(
     let chat: ChatId = chat.parse()?;
     principal.require_chat_of(&host, Scope::Call, &chat)?;
     let trigger = match asked(request, MAX_BODY).await? {
-        NoticeRequest::Exit => Trigger::Exit,
+        NoticeRequest::Exit {} => Trigger::Exit,
         NoticeRequest::Output { pattern, since } => Trigger::Output { pattern, since },
     };
     let asking = host.ask_notice(&chat, &process, trigger, principal.actor());
-    let id = asking.await.map_err(problem)?;
+    let id = asking.await.map_err(|error| match error {
+        process::Error::Limit(text) => Problem::new(Kind::BUSY, text).retry_after(TRY_AGAIN),
+        error => problem(error),
+    })?;
     Ok((StatusCode::CREATED, Json(AskedNotice { id })).into_response())
 }
 

@@ -67,9 +67,10 @@ impl Shared {
     async fn deliver(&self, courier: &dyn Courier, notice: &Notice) -> Delivery {
         let told_ms = notice.told.as_ref().map_or(0, |told| told.at_ms);
         let last_ms = told_ms.saturating_add(milliseconds(GIVEN_UP));
+        let places = self.table.lock().sending(&notice.principal);
         let mut pause = FIRST_PAUSE;
         loop {
-            let sending = self.sending.acquire().await;
+            let sending = places.acquire().await;
             let delivered = courier.deliver(notice).await;
             drop(sending);
             let (reason, after) = match delivered {

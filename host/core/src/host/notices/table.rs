@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use toolhost_call::notice::{Asked, Delivery, MAX_WAITING, Notice};
+use toolhost_call::notice::{Asked, Courier, Delivery, MAX_WAITING, Notice, Told};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Error;
 
@@ -16,6 +17,9 @@ const MOST_WAITING: usize = 10_000;
 const KEPT: Duration = Duration::from_hours(24);
 const MOST_KEPT: usize = 128;
 const MOST_KEPT_IN_ALL: usize = 20_000;
+
+/// How many notices of one principal are being sent at a time, so that a receiver that hangs holds up no other.
+const SENDING: usize = 16;
 
 /// The process of a chat.
 pub(super) type Key = (ChatId, String);
@@ -30,6 +34,8 @@ pub(super) struct Table {
     number: u64,
     /// The notices that are being delivered, for each process in the order of their numbers.
     queues: HashMap<Key, VecDeque<String>>,
+    /// The places for notices that are being sent, for each principal.
+    sending: HashMap<String, Arc<Semaphore>>,
 }
 
 #[derive(Debug)]
@@ -123,10 +129,37 @@ impl Table {
         }
     }
 
-    /// Returns the number of what is told next.
-    pub(super) fn next_number(&mut self) -> u64 {
+    /// Notes what happened to the process of a notice, and returns the notice; `None` if it does not wait any more.
+    pub(super) fn tell(
+        &mut self,
+        id: &str,
+        told: Told,
+        courier: Option<&dyn Courier>,
+    ) -> Option<Arc<Notice>> {
+        let notice = self.get(id).filter(|notice| notice.told.is_none())?;
         self.number += 1;
-        self.number
+        let is_served = courier.is_some_and(|courier| courier.serves(&notice.principal));
+        let delivery = match is_served {
+            true => Delivery::Due,
+            false => Delivery::None,
+        };
+        let number = self.number;
+        let told = Some(Told { number, ..told });
+        Some(self.replace(Notice {
+            told,
+            delivery,
+            ..(*notice).clone()
+        }))
+    }
+
+    /// Returns the other notices that wait for the process of a notice.
+    pub(super) fn waiting_with(&self, notice: &Notice) -> Vec<Arc<Notice>> {
+        let all = self.entries.values().map(|entry| &entry.notice);
+        let others = all.filter(|other| {
+            let is_of_process = other.process == notice.process && other.chat == notice.chat;
+            is_of_process && other.told.is_none() && other.id != notice.id
+        });
+        others.cloned().collect()
     }
 
     /// Returns the notices of a chat, in the order in which they were asked for.
@@ -155,6 +188,13 @@ impl Table {
         }
         self.queues.remove(key);
         None
+    }
+
+    /// Returns the places for notices of a principal that are being sent.
+    pub(super) fn sending(&mut self, principal: &str) -> Arc<Semaphore> {
+        let places = self.sending.entry(principal.to_owned());
+        let places = places.or_insert_with(|| Arc::new(Semaphore::new(SENDING)));
+        Arc::clone(places)
     }
 
     /// Takes the notice at the front out of a queue.

@@ -22,52 +22,67 @@ impl Shared {
             return;
         };
         self.spawn(async move {
-            if let Some(told) = removed.run_until_cancelled(shared.happens(&notice)).await {
-                shared.tell(&notice.id, told).await;
+            let happening = removed.run_until_cancelled(shared.happens(&notice));
+            let Some(told) = happening.await else {
+                return;
+            };
+            // More may have happened to the process while no host was there. It is told in the order in which it happened.
+            let others = shared.table.lock().waiting_with(&notice);
+            let mut all = vec![(notice.id.clone(), told)];
+            for other in others {
+                let looked = shared.look(&other, Duration::ZERO).await;
+                all.extend(looked.map(|told| (other.id.clone(), told)));
             }
+            all.sort_by_key(|(_, told)| told.match_end.unwrap_or(u64::MAX));
+            shared.tell(all).await;
         });
     }
 
     /// Returns what happens to the process.
     async fn happens(&self, notice: &Notice) -> Told {
+        loop {
+            let began = Instant::now();
+            if let Some(told) = self.look(notice, LOOK).await {
+                return told;
+            }
+            // A workspace that does not answer, or does not wait, is not asked in a loop.
+            if began.elapsed() < LOOK / 2 {
+                tokio::time::sleep(AGAIN).await;
+            }
+        }
+    }
+
+    /// Returns what happens to the process within a time; `None` also if its workspace does not answer.
+    async fn look(&self, notice: &Notice, timeout: Duration) -> Option<Told> {
         let (since, until) = match &notice.trigger {
             Trigger::Exit => (0, None),
-            Trigger::Output { pattern, since } => (*since, Some(pattern)),
+            Trigger::Output { pattern, since } => (*since, Some(pattern.clone())),
         };
-        let told = |state, total, match_end| Told {
+        let options = WaitOptions {
+            timeout,
+            since,
+            until,
+            output: false,
+        };
+        let waiting = self
+            .workspace
+            .wait(Some(&notice.chat), &notice.process, options);
+        let (state, total, match_end) = match waiting.await {
+            Ok(waited) if waited.wake == Wake::TimedOut => return None,
+            Ok(waited) => (waited.state, waited.total, waited.match_end),
+            Err(Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Busy(_)) => return None,
+            Err(Error::NotFound(_)) => {
+                let reason = "the process is no longer known".to_owned();
+                (State::Lost(reason), 0, None)
+            }
+            Err(error) => (State::Lost(error.to_string()), 0, None),
+        };
+        Some(Told {
             number: 0,
             at_ms: unix_time::now_ms(),
             state,
             total,
             match_end,
-        };
-        loop {
-            let options = WaitOptions {
-                timeout: LOOK,
-                since,
-                until: until.cloned(),
-                output: false,
-            };
-            let began = Instant::now();
-            let waiting = self
-                .workspace
-                .wait(Some(&notice.chat), &notice.process, options);
-            match waiting.await {
-                // A workspace that does not wait is not asked in a loop.
-                Ok(waited) if waited.wake == Wake::TimedOut && began.elapsed() < LOOK / 2 => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                Ok(waited) if waited.wake == Wake::TimedOut => {}
-                Ok(waited) => return told(waited.state, waited.total, waited.match_end),
-                Err(Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Busy(_)) => {
-                    tokio::time::sleep(AGAIN).await;
-                }
-                Err(Error::NotFound(_)) => {
-                    let reason = "the process is no longer known".to_owned();
-                    return told(State::Lost(reason), 0, None);
-                }
-                Err(error) => return told(State::Lost(error.to_string()), 0, None),
-            }
-        }
+        })
     }
 }
