@@ -10,6 +10,7 @@ pub(crate) mod events;
 mod formats;
 mod hostile;
 mod lookup;
+mod notices;
 mod once;
 mod openapi;
 mod problems;

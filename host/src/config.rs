@@ -280,7 +280,8 @@ impl Config {
         let changed = keys
             .into_iter()
             .filter(|key| self.settings.get(*key) != other.settings.get(*key));
-        changed.cloned().collect()
+        let webhooks = (self.webhooks != other.webhooks).then(|| "webhooks".to_owned());
+        changed.cloned().chain(webhooks).collect()
     }
 
     /// Returns a problem for each tool that a token names and that is not among the offered tools.
@@ -361,7 +362,7 @@ impl Config {
         Ok(set)
     }
 
-    /// Returns the problems of plugins and workspaces that need files or variables which are missing now.
+    /// Returns the problems of plugins, workspaces and webhooks that need files or variables which are missing now.
     pub fn missing(&self) -> Vec<Problem> {
         let problems = match self.look_up() {
             Ok((_, mut problems)) => {
@@ -384,10 +385,15 @@ impl Config {
         };
         let workspaces = self.workspaces.unusable().into_iter();
         let workspaces = workspaces.map(|(key, text)| self.problem(key, text));
+        let webhooks = self.webhooks.iter().filter_map(|(name, webhook)| {
+            let error = webhook.check().err()?;
+            Some(self.problem(below("webhooks", name), error.to_string()))
+        });
         problems
             .into_iter()
             .map(problem)
             .chain(workspaces)
+            .chain(webhooks)
             .collect()
     }
 

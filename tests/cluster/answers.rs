@@ -13,6 +13,7 @@ async fn of_chat(server: &Server, chat: &str, call: &str, process: &str) -> Vec<
         }
         let path = path.replace("{chat}", chat).replace("{call}", call);
         let path = path.replace("{process}", process);
+        let path = path.replace("{notice}", "none");
         assert!(!path.contains('{'), "{path}");
         for method in methods.as_object().unwrap().keys() {
             if let Ok(method) = method.to_uppercase().parse() {
@@ -36,6 +37,8 @@ async fn answer(
         request = request.json(&json!({ "signal": "terminate" }));
     } else if path.ends_with("/input") {
         request = request.json(&json!({ "close": true }));
+    } else if path.ends_with("/notices") && *method == Method::POST {
+        request = request.json(&json!({ "on": "exit" }));
     } else if path.contains("/calls") && [Method::PUT, Method::POST].contains(method) {
         request = request.json(&here("echo x >> ran"));
     } else if *method == Method::PUT {

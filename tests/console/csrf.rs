@@ -11,6 +11,8 @@ fn changes() -> Vec<(Method, &'static str)> {
         (Method::DELETE, "/v1/chats/a"),
         (Method::POST, "/v1/chats/a/processes/x/signal"),
         (Method::POST, "/v1/chats/a/processes/x/input"),
+        (Method::POST, "/v1/chats/a/processes/x/notices"),
+        (Method::DELETE, "/v1/chats/a/notices/x"),
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::PUT, "/v1/workspaces/w"),
         (Method::POST, "/mcp"),

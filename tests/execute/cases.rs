@@ -190,9 +190,11 @@ impl Scripted {
         match operation {
             Operation::Start(Start { command, .. }) => Answer::Start(self.start(command)),
             Operation::Open(Open { chat, id, .. }) => Answer::Open(self.find(&id, |_| Ok(chat))),
-            Operation::Wait(Wait { id, .. }) => Answer::Wait(self.find(&id, Script::waited)),
+            Operation::Wait(Wait { id, .. }) => {
+                Answer::Wait(self.find(&id, |script| script.waited()))
+            }
             Operation::TakeSnapshot(TakeSnapshot { id, .. }) => {
-                Answer::TakeSnapshot(self.find(&id, Script::snapshot))
+                Answer::TakeSnapshot(self.find(&id, |script| script.snapshot()))
             }
             Operation::Read(Read { id, since, max, .. }) => {
                 Answer::Read(self.find(&id, |script| Ok(script.chunk(since, max))))

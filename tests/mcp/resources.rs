@@ -133,6 +133,42 @@ async fn a_session_is_told_when_an_output_changes() {
 }
 
 #[tokio::test]
+async fn a_session_is_told_of_what_its_chat_asked_for() {
+    let mut client = Pipes::initialized(&["--max-wait", "1ms"]).await;
+    let go = client.workspace.path().join("go");
+    nix::unistd::mkfifo(&go, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let listed = client.request("resources/list", json!({})).await;
+    assert_eq!(listed["result"]["resources"], json!([]), "{listed}");
+    let mut call = execute("cat go");
+    call["arguments"]["run_in_background"] = true.into();
+    call["arguments"]["notify"] = json!({ "on": "output", "pattern": "ready" });
+    client.call(call).await;
+    let listed = client.request("resources/list", json!({})).await;
+    let resources = listed["result"]["resources"].as_array().unwrap();
+    let uri = json!("toolhost://notices");
+    assert!(
+        resources.iter().any(|resource| resource["uri"] == uri),
+        "{listed}"
+    );
+    let done = client
+        .request("resources/subscribe", json!({ "uri": uri }))
+        .await;
+    assert_eq!(done["result"], json!({}), "{done}");
+    tokio::task::spawn_blocking(move || std::fs::write(go, "ready\n").unwrap())
+        .await
+        .unwrap();
+    let told = client.notification(UPDATED).await;
+    assert_eq!(told["params"]["uri"], uri);
+    let read = client
+        .request("resources/read", json!({ "uri": uri }))
+        .await;
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    let read: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(read["notices"][0]["told"]["event"], "matched", "{read}");
+    client.end().await;
+}
+
+#[tokio::test]
 async fn a_subscription_without_a_session_is_told_as_well() {
     let mut client = Pipes::start(&["--chat", "a"]);
     let run = with_meta(execute("echo done"), json!({}));

@@ -128,6 +128,18 @@ test("a process has a terminal", () => {
   assert.deepEqual(fakes.inputs.map(([, ...rest]) => rest).slice(1, 3), [["close"], ["resize", 20, 60]]);
 });
 
+test("a chat is told, and waits for several processes", () => {
+  const fakes = new FakeProcesses().starts(new FakeProcess("a").after(9).exits(0)).starts(new FakeProcess("b").after(3).exits(1));
+  withHost({ processes: fakes }, () => {
+    const both = ["slow", "fast"].map((name) => processes.start(name));
+    assert.deepEqual([both[0].notify(), both[1].notify({ pattern: "ready", since: 4 })], ["notice_1", "notice_2"]);
+    assert.deepEqual(processes.waitAny(both, 1), { wake: "timed-out", process: undefined });
+    assert.equal(processes.waitAny(both, 60).process, both[1]);
+    assert.equal(processes.waitAny([both[0]], 60).process, both[0]);
+  });
+  assert.deepEqual(fakes.notices, [["a", {}], ["b", { pattern: "ready", since: 4 }]]);
+});
+
 test("a process without input refuses it", () => {
   const silent = new FakeProcess("p1").takesInput().shows({ text: "?" });
   const stuck = new FakeProcess("p2").failsToTakeInput("failed", "wrote 0 of 1 bytes");

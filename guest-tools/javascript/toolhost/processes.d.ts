@@ -112,6 +112,11 @@ export interface Process {
   closeInput(): State;
   /** Gives the terminal another size. */
   resize(rows: number, columns: number): State;
+  /**
+   * Has the chat told, after the call as well, when the process ends, or when its output from the cursor `since` on matches a regular
+   * expression. Returns the id of the notice.
+   */
+  notify(on?: { pattern?: string; since?: number }): string;
 }
 
 /** Returns the shell that runs commands. Throws `HostError`. */
@@ -122,6 +127,11 @@ export declare function start(command: string, options?: StartOptions): Process;
 export declare function open(id: string): Process;
 /** Returns at most `max` processes of this chat (100), and how many there are in all. The running ones come first. */
 export declare function listProcesses(options?: { runningOnly?: boolean; max?: number }): { processes: Info[]; total: number };
+/** Waits until one of these processes, of which there are at most 64, has ended. Throws `HostError`. */
+export declare function waitAny(
+  processes: readonly Process[],
+  timeout: number,
+): { wake: "ended" | "timed-out" | "clamped" | "cancelled"; process?: Process };
 /**
  * Runs a command to its end. Throws `Failed` after `timeout`, or if the call is cancelled, and then has the command ended. Give it no
  * `stdin: PIPE`: nothing is written to that pipe.

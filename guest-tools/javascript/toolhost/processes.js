@@ -30,6 +30,16 @@ export const open = (id) => withText(port.open(id));
 export const listProcesses = ({ runningOnly = false, max = 100 } = {}) => port.listProcesses(runningOnly, max);
 
 /**
+ * Waits until one of these processes, of which there are at most 64, has ended. Returns why it returned as `wake` (ended, timed-out,
+ * clamped or cancelled), and the `process` that has ended, if one has. Throws `HostError`.
+ */
+export function waitAny(processes, timeout) {
+  const ids = processes.map(({ id }) => id);
+  const { wake, place } = port.waitAny(ids, timeout);
+  return { wake, process: place === undefined ? undefined : processes[place] };
+}
+
+/**
  * Runs a command to its end, and returns its state and its output. `timeout` is in seconds; without it the command may run until
  * shortly before the call's own end. Throws `Failed` after that time, or if the call is cancelled, and then has the command ended.
  *

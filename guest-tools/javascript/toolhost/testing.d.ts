@@ -67,6 +67,8 @@ export declare class FakeProcesses {
     without: string[];
   }[];
   readonly signals: [id: string, name: string][];
+  /** The notices that were asked for: an id of a process, and the event. */
+  readonly notices: [id: string, on: { pattern?: string; since?: number }][];
   /** What was done to the standard input of which process, also what failed. */
   readonly inputs: (
     | [id: string, what: "write", data: Uint8Array]

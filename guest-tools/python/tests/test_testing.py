@@ -97,6 +97,16 @@ class Kit(unittest.TestCase):
         self.assertEqual(fakes.started[0].stdin, processes.Terminal(10, 40))
         self.assertEqual(fakes.inputs[:3], [("p1", "write", b"Ann\r"), ("p1", "close"), ("p1", "resize", 20, 60)])
 
+    def test_a_chat_is_told_and_waits_for_several(self):
+        fakes = FakeProcesses().starts(FakeProcess("a").after(9).exits(0)).starts(FakeProcess("b").after(3).exits(1))
+        with testing.host(processes=fakes):
+            both = [processes.start(name) for name in ("slow", "fast")]
+            self.assertEqual([both[0].notify(), both[1].notify("ready", 4)], ["notice_1", "notice_2"])
+            self.assertEqual(processes.wait_any(both, 1), ("timed-out", None))
+            self.assertEqual(processes.wait_any(both, 60), ("ended", both[1]))
+            self.assertEqual(processes.wait_any(both[:1], 60), ("ended", both[0]))
+        self.assertEqual(fakes.notices, [("a", None, 0), ("b", "ready", 4)])
+
     def test_a_process_without_input_refuses_it(self):
         silent = FakeProcess("p1").takes_input().shows(processes.Screen("?"))
         stuck = FakeProcess("p2").fails_to_take_input("failed", "wrote 0 of 1 bytes")

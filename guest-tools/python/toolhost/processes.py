@@ -154,8 +154,9 @@ def start(
     The process has `id`, `wait(timeout, since=0, until=None, output=False)`, `info()`, `snapshot()`, `read(since, max)` and
     `signal(name, grace=None)`, with seconds for times. `write(data)` takes at most 1 MiB of bytes or text, `close_input()` ends the
     input, and `resize(rows, columns)` gives the terminal another size; each of these three returns the state. In a terminal a line
-    ends with `\\r`, control characters act (`\\x03` is Ctrl-C), and `close_input` types Ctrl-D. The process is a context manager; its
-    end lets go of the handle, and ends nothing.
+    ends with `\\r`, control characters act (`\\x03` is Ctrl-C), and `close_input` types Ctrl-D. `notify(pattern=None, since=0)` has the
+    chat told, after the call as well, when the process ends, or when its output from a cursor on matches a regular expression; it
+    returns the id of the notice. The process is a context manager; its end lets go of the handle, and ends nothing.
 
     Raises `HostError`.
     """
@@ -171,6 +172,13 @@ def open(id: str):
 def list_processes(*, running_only: bool = False, max: int = 100) -> tuple[list[Info], int]:
     """Returns at most `max` processes of this chat, and how many there are in all. The running ones come first."""
     return port().list_processes(running_only, max)
+
+
+def wait_any(processes: list, timeout: float):
+    """Waits until one of these processes, of which there are at most 64, has ended. Returns why it returned (ended, timed-out, clamped or
+    cancelled), and the process that has ended or `None`. Raises `HostError`."""
+    wake, place = port().wait_any([process.id for process in processes], timeout)
+    return wake, None if place is None else processes[place]
 
 
 def run(command: str, *, timeout: float | None = None, **options) -> Snapshot:

@@ -14,6 +14,7 @@ mod ids;
 mod keepalive;
 mod lines;
 mod message;
+mod notices;
 mod outputs;
 mod progress;
 mod reply;

@@ -29,6 +29,12 @@ export function listProcesses(runningOnly, max) {
   return { processes: found.map(infoOf), total };
 }
 
+export function waitAny(ids, timeout) {
+  const opened = ids.map((id) => asked(() => wit.open(id)));
+  const seen = asked(() => wit.waitAny(opened, u64(Math.max(Math.round(timeout * 1000), 0))));
+  return { wake: seen.wake, place: seen.ended ?? undefined };
+}
+
 /** Returns a process with seconds for times, numbers for `u64`, and `undefined` for what is absent. */
 function wrap(process) {
   return {
@@ -66,6 +72,10 @@ function wrap(process) {
     write: (data) => stateOf(asked(() => process.write(data))),
     closeInput: () => stateOf(asked(() => process.closeInput())),
     resize: (rows, columns) => stateOf(asked(() => process.resize({ rows, columns }))),
+    notify({ pattern, since = 0 } = {}) {
+      const on = pattern === undefined ? { tag: "exit" } : { tag: "output", val: { pattern, since: u64(since) } };
+      return asked(() => process.notify(on));
+    },
   };
 }
 

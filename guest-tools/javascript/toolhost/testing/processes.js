@@ -16,8 +16,8 @@ const ORDER = ["running", "lingering"];
 /**
  * Stands in for the host's processes, follows a script, and remembers what it was asked for: `started` has the commands, and `signals`
  * an id and a name for each signal. `inputs` has what was done to the standard input of which process, also what failed:
- * `["p1", "write", bytes]`, `["p1", "close"]` or `["p1", "resize", 40, 120]`. `clamp` is the longest wait of the host in seconds, and
- * `inShell` the shell that runs the commands.
+ * `["p1", "write", bytes]`, `["p1", "close"]` or `["p1", "resize", 40, 120]`. `notices` has an id and what was asked for, for each
+ * notice. `clamp` is the longest wait of the host in seconds, and `inShell` the shell that runs the commands.
  */
 export class FakeProcesses {
   #toStart = [];
@@ -29,6 +29,7 @@ export class FakeProcesses {
     this.started = [];
     this.signals = [];
     this.inputs = [];
+    this.notices = [];
   }
 
   /** Lets the next start give this process. */
@@ -81,6 +82,20 @@ export class FakeProcesses {
     return { processes: found.slice(0, max), total: found.length };
   }
 
+  waitAny(ids, timeout) {
+    const around = surroundings();
+    const began = around.now;
+    const seen = ids.map((id, place) => {
+      around.now = began;
+      const { wake } = this.open(id).wait(timeout);
+      return { at: around.now, wake, place };
+    });
+    // The first end of all, on the clock of the test.
+    const first = seen.sort((one, other) => one.at - other.at || (one.wake === "ended" ? -1 : 1))[0];
+    around.now = first?.at ?? began + timeout;
+    return { wake: first?.wake ?? "timed-out", place: first?.wake === "ended" ? first.place : undefined };
+  }
+
   #handle(process, options) {
     return {
       id: process.id,
@@ -99,6 +114,11 @@ export class FakeProcesses {
       resize: (rows, columns) => {
         this.inputs.push([process.id, "resize", rows, columns]);
         return process.resize(rows, columns);
+      },
+      notify: (on = {}) => {
+        process.snapshot();
+        this.notices.push([process.id, on]);
+        return `notice_${this.notices.length}`;
       },
       signal: (name) => {
         process.snapshot();

@@ -30,6 +30,16 @@ def list_processes(running_only: bool, max: int):
     return [info(one) for one in found], total
 
 
+def wait_any(ids: list[str], timeout: float) -> tuple[str, int | None]:
+    opened = [asked(lambda id=id: wit.open(id)) for id in ids]
+    try:
+        seen = asked(lambda: wit.wait_any(opened, max(round(timeout * 1000), 0)))
+    finally:
+        for handle in opened:
+            handle.__exit__(None, None, None)
+    return names.of_enum(seen.wake), seen.ended
+
+
 class Process:
     """A process of the host."""
 
@@ -76,6 +86,10 @@ class Process:
 
     def resize(self, rows: int, columns: int) -> types.State:
         return state(asked(lambda: self.handle.resize(wit.TerminalSize(rows, columns))))
+
+    def notify(self, pattern: str | None = None, since: int = 0) -> str:
+        on = wit.Trigger_Exit() if pattern is None else wit.Trigger_Output(wit.ExpectedOutput(pattern, since))
+        return asked(lambda: self.handle.notify(on))
 
     def __enter__(self) -> "Process":
         return self

@@ -34,8 +34,9 @@ class FakeProcesses:
     """Stands in for the host's processes, follows a script, and remembers what it was asked for.
 
     `started` has the commands, and `signals` a process id and a name for each signal. `inputs` has what was done to the standard
-    input of which process, also what failed: `("p1", "write", b"y\\n")`, `("p1", "close")` or `("p1", "resize", 40, 120)`. `clamp` is
-    the longest wait of the host in seconds, and `in_shell` the shell that runs the commands.
+    input of which process, also what failed: `("p1", "write", b"y\\n")`, `("p1", "close")` or `("p1", "resize", 40, 120)`. `notices` has
+    a process id, a pattern or `None`, and a cursor for each notice that was asked for. `clamp` is the longest wait of the host in
+    seconds, and `in_shell` the shell that runs the commands.
     """
 
     def __init__(self, clamp: float | None = None, in_shell: str = "bash"):
@@ -46,6 +47,7 @@ class FakeProcesses:
         self.started: list[Started] = []
         self.signals: list[tuple[str, str]] = []
         self.inputs: list[tuple] = []
+        self.notices: list[tuple[str, str | None, int]] = []
 
     def starts(self, process: FakeProcess) -> "FakeProcesses":
         """Lets the next start give this process."""
@@ -92,6 +94,19 @@ class FakeProcesses:
             found = [info for info in found if info.state.kind in order]
         return found[:max], len(found)
 
+    def wait_any(self, ids: list[str], timeout: float) -> tuple[str, int | None]:
+        handles = [self.open(id) for id in ids]
+        began = native.surroundings.now
+        seen = []
+        for place, handle in enumerate(handles):
+            native.surroundings.now = began
+            wake = handle.wait(timeout).wake
+            seen.append((native.surroundings.now, wake != "ended", place, wake))
+        # The first end of all, on the clock of the test.
+        at, _, place, wake = min(seen, default=(began + timeout, True, 0, "timed-out"))
+        native.surroundings.now = at
+        return wake, place if wake == "ended" else None
+
 
 class Handle:
     """A handle to a process of the chat."""
@@ -135,6 +150,11 @@ class Handle:
     def resize(self, rows: int, columns: int) -> State:
         self.chat.inputs.append((self.id, "resize", rows, columns))
         return self.process.resizes(rows, columns)
+
+    def notify(self, pattern: str | None = None, since: int = 0) -> str:
+        self.process.check()
+        self.chat.notices.append((self.id, pattern, since))
+        return f"notice_{len(self.chat.notices)}"
 
     def __enter__(self) -> "Handle":
         return self

@@ -14,6 +14,8 @@ const SETTLE = 300;
  * @typedef {{id: string, call?: string, command: string, workdir: string, background: boolean, status: string, exit_code?: number,
  *   signal?: string, cause?: string, reason?: string, started_at_unix: number, exited_at_unix?: number, total_bytes: number,
  *   isGone?: boolean}} Process
+ * @typedef {{id: string, process: string, on: "exit" | "output", pattern?: string, delivery?: string,
+ *   told?: {event: "exited" | "matched" | "lost", at_unix: number}}} Notice
  * @typedef {{offset: number, length: number, text?: string, base64?: string}} Piece
  * @typedef {{state?: string, success?: string, tool?: string, text?: string}} Filter
  */
@@ -56,6 +58,8 @@ export class ChatFollower {
     this.news = new Map();
     /** @type {Map<string, Process>} */
     this.processes = new Map();
+    /** What the chat wants to be told, and was told. @type {Notice[]} */
+    this.notices = [];
     /** @type {Map<string, (piece: Piece) => void>} */
     this.readers = new Map();
     /** Is called when output may have been missed. @type {Set<() => void>} */
@@ -137,9 +141,10 @@ export class ChatFollower {
   async load() {
     const round = ++this.round;
     try {
-      const [calls, processes, entry] = await Promise.all([
+      const [calls, processes, { notices }, entry] = await Promise.all([
         api(this.listAddress()),
         api(address(`${chatAddress(this.chat)}/processes`, { limit: 1000 })),
+        api(`${chatAddress(this.chat)}/notices`),
         this.entry(),
       ]);
       if (this.isClosed || round !== this.round) return;
@@ -151,6 +156,7 @@ export class ChatFollower {
       if (!overlaps || older.length === 0) this.next = calls.next;
       for (const call of this.listed) if (call.state !== "running") this.news.delete(call.id);
       this.keep(processes);
+      this.notices = notices;
       const isPart = Object.values(this.filter).some(Boolean);
       this.isKnown = entry !== undefined || this.listed.length > 0 || this.processes.size > 0 || (isPart && this.isKnown !== false);
       this.endedAt = entry?.ended_at_unix_ms ?? this.endedAt;
@@ -207,6 +213,11 @@ export class ChatFollower {
     return found.sort((one, other) => one.started_at_unix - other.started_at_unix);
   }
 
+  /** The notices about a process. @param {string} process */
+  noticesOf(process) {
+    return this.notices.filter((notice) => notice.process === process);
+  }
+
   /** @param {string} name @param {any} data */
   event(name, data) {
     if (name === "output") this.output(data);
@@ -215,6 +226,7 @@ export class ChatFollower {
     else if (name === "progress") this.hear(data.call, { progress: data });
     else if (name === "process_started") this.started(data);
     else if (name === "process") this.process(data);
+    else if (name === "notice") this.settle();
     else if (name === "reset") this.missed();
     else if (name === "chat_ended") {
       this.endedAt = Date.now();

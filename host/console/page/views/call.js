@@ -115,6 +115,15 @@ function statusText({ status, exit_code, signal, cause, reason, isGone }) {
   return line(status === "lingering" ? `the shell has exited (${end}), and processes that it started run on` : end + why);
 }
 
+/** Says what the chat wants to be told, or was told. @param {import("../core/chat.js").Notice} notice */
+function noticeText({ on, pattern, told, delivery }) {
+  const matches = `its output matches ${line(JSON.stringify(pattern), 80)}`;
+  if (!told) return `The chat is told when ${on === "exit" ? "it ends" : `${matches}, or it ends before`}.`;
+  const what = { exited: "that it ended", matched: `that ${matches}`, lost: "that it was lost" }[told.event];
+  const sent = { due: ", and the webhook is being told", done: ", and the webhook too", given_up: "; the webhook did not take it" };
+  return `The chat was told ${what}${sent[/** @type {"due" | "done" | "given_up"} */ (delivery)] ?? ""}.`;
+}
+
 /** A process with its output. @param {{process: Process, follower: import("../core/chat.js").ChatFollower, mayEnd: boolean}} properties */
 export function ProcessPart({ process, follower, mayEnd }) {
   const { id, command, workdir, status, total_bytes, exit_code } = process;
@@ -129,6 +138,7 @@ export function ProcessPart({ process, follower, mayEnd }) {
         ${live && mayEnd && html`<button type="button" class="small danger-text" onClick=${() => endProcess({ ...process, chat })}>End…</button>`}</span>
     </div>
     <div class="by">in <${Name} text=${workdir} most=${300} /></div>
+    ${follower.noticesOf(id).map((notice) => html`<p class="hint" key=${notice.id}>${noticeText(notice)}</p>`)}
     ${process.isGone && html`<p class="hint">The server no longer has this process: it went with its chat.</p>`}
     ${live && mayEnd && !process.isGone && html`<${Typing} key=${`typing-${id}`} process=${process} chat=${chat} />`}
     ${total_bytes > 0 || live ? html`<${OutputPart} key=${id} process=${process} follower=${follower} />` : html`<p class="hint">It wrote nothing.</p>`}

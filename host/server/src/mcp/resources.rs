@@ -1,4 +1,4 @@
-//! Resources that a client can read by their address: the outputs of processes, and documents that tools return.
+//! Resources that a client can read by their address: the outputs of processes, notices, and documents that tools return.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::caller::Caller;
-use super::{errors, outputs, reply};
+use super::{errors, notices, outputs, reply};
 use toolhost_call::call::{Arguments, Outcome, Request};
 use toolhost_call::tool::{self, Content, Definition, ErrorKind};
 use toolhost_core::{CallError, Host};
@@ -17,6 +17,7 @@ use toolhost_state::id::CallId;
 /// Lists the resources that have a fixed address.
 pub(super) async fn list(host: &Host, caller: &Caller) -> Result<Vec<Resource>, ErrorData> {
     let mut listed = outputs::list(host, caller).await?;
+    listed.extend(notices::resource(host, caller).await);
     let tools = host.tools();
     let fixed = all(&tools, caller).filter(|(_, resource)| resource.uri.is_fixed());
     listed.extend(fixed.map(|(_, resource)| {
@@ -52,6 +53,7 @@ pub(super) async fn read(
     cancelled: &CancellationToken,
 ) -> Result<ReadResourceResult, ErrorData> {
     match owner(host, caller, uri) {
+        None if uri == notices::URI => notices::read(host, caller).await,
         None => outputs::read(host, caller, uri).await,
         Some(tool) => of_tool(host, caller, &tool, uri, cancelled).await,
     }

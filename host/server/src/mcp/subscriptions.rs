@@ -1,6 +1,6 @@
 //! Subscriptions of clients to changes of resources.
 //!
-//! The output of a process changes when the process writes, and when it ends. A tool's resource can change when its plugin is
+//! The output of a process changes when the process writes, and when it ends. The notices change when something is told. A tool's resource can change when its plugin is
 //! exchanged.
 
 use std::collections::HashMap;
@@ -12,7 +12,8 @@ use rmcp::ErrorData;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::Caller;
-use super::{errors, outputs, resources};
+use super::{errors, notices, outputs, resources};
+use toolhost_call::events::Listener;
 use toolhost_core::Host;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
@@ -75,6 +76,12 @@ pub(super) enum Watch {
         /// Whether the process has ended, so that nothing more can change.
         over: bool,
     },
+    /// A wait for something that the chat is told.
+    Notices {
+        host: Host,
+        caller: Box<Caller>,
+        listener: Listener,
+    },
     /// A wait for changes of the tools, and so of their resources.
     Tools(tokio::sync::watch::Receiver<u64>),
 }
@@ -84,6 +91,13 @@ impl Watch {
     pub(super) async fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
         if resources::owner(host, caller, uri).is_some() {
             return Ok(Self::Tools(host.tools_changed()));
+        }
+        if uri == notices::URI {
+            return Ok(Self::Notices {
+                host: host.clone(),
+                caller: Box::new(caller.clone()),
+                listener: host.events().listen(&caller.chat, None),
+            });
         }
         let (chat, process) = outputs::process(host, caller, uri).await?;
         Ok(Self::Output {
@@ -100,6 +114,15 @@ impl Watch {
         match self {
             Self::Tools(mut changes) => {
                 while changes.changed().await.is_ok() && tell().await {
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+            Self::Notices {
+                host,
+                caller,
+                mut listener,
+            } => {
+                while notices::is_told(&host, &caller, &mut listener).await && tell().await {
                     tokio::time::sleep(PAUSE).await;
                 }
             }

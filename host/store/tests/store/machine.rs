@@ -1,6 +1,6 @@
-//! Processes, temporary files and sessions.
+//! Processes, temporary files, sessions and notices.
 
-use toolhost_store::{Durability, LocalStore, Process, ProcessQuery, ProcessState, Sqlite};
+use toolhost_store::{Durability, LocalStore, Notice, Process, ProcessQuery, ProcessState, Sqlite};
 
 use crate::sqlite::open;
 use crate::values::{process, session};
@@ -25,6 +25,17 @@ async fn they_are_there_after_a_restart() {
     store.put_session(session("s")).await.unwrap();
     store.put_session(session("t")).await.unwrap();
     store.remove_session("t".into()).await.unwrap();
+    let notice = |id: &str, told: bool| Notice {
+        id: id.into(),
+        body: serde_json::json!({ "told": told }),
+    };
+    for (id, told) in [("n2", false), ("n1", false), ("n2", true), ("n3", false)] {
+        store.put_notice(notice(id, told)).await.unwrap();
+    }
+    store
+        .forget_notices(vec!["n3".into(), "n4".into()])
+        .await
+        .unwrap();
     drop(store);
     let store = open(&base.path().join("state"), Durability::Host).unwrap();
     let processes = store.processes(ProcessQuery::all()).await.unwrap();
@@ -37,6 +48,8 @@ async fn they_are_there_after_a_restart() {
         [std::path::PathBuf::from("/tmp/b")]
     );
     assert_eq!(store.sessions().await.unwrap(), [session("s")]);
+    let notices = store.notices().await.unwrap();
+    assert_eq!(notices, [notice("n2", true), notice("n1", false)]);
 }
 
 #[tokio::test]
