@@ -50,7 +50,7 @@ async fn requests_and_answers_are_as_they_are_described() {
             json!({ "query": { "running_only": false, "prefix": "", "after": null, "max": 10 } }),
         ),
         ("status", json!({})),
-        ("write-files", json!({ "writes": [write] })),
+        ("write-files", json!({ "writes": [write], "removals": [] })),
         (
             "read-file",
             json!({ "path": "file", "offset": 0, "max": 10 }),

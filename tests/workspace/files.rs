@@ -3,7 +3,8 @@
 use super::*;
 
 use toolhost_workspace::files::{
-    CpuAccount, Error as FileError, Filter, Kind, MAX_READ, Page, Precondition, Scope, Text, Write,
+    CpuAccount, Error as FileError, Filter, Kind, MAX_READ, Page, Precondition, Removal, Scope,
+    Text, Write,
 };
 use toolhost_workspace::operation::{FindFiles, SearchText};
 
@@ -97,6 +98,37 @@ async fn a_precondition_that_does_not_hold_writes_nothing() {
     workspace.write_files(third, Arc::default()).await.unwrap();
     let again = vec![write("a", "3", version)];
     assert!(workspace.write_files(again, Arc::default()).await.is_err());
+}
+
+#[tokio::test]
+async fn files_are_written_and_removed_together_or_not() {
+    let place = Place::new().await;
+    let workspace = &place.workspace;
+    let first = vec![
+        write("a", "1", Precondition::Absent),
+        write("b", "2", Precondition::Absent),
+    ];
+    let written = workspace.write_files(first, Arc::default()).await.unwrap();
+    let removal = |path: &str, version: &str| Removal {
+        path: path.into(),
+        version: Some(version.into()),
+        moved_to: Some(0),
+    };
+    let new = || vec![write("c", "1", Precondition::Absent)];
+    let stale = vec![removal("a", &written[0].version), removal("b", "stale")];
+    let failed = workspace.change_files(new(), stale, Arc::default()).await;
+    assert!(
+        matches!(failed, Err((2, FileError::Changed(_)))),
+        "{failed:?}"
+    );
+    let there = |name: &str| place.root.path().join(name).exists();
+    assert!(there("a") && there("b") && !there("c"));
+    let all = vec![removal("a", &written[0].version)];
+    workspace
+        .change_files(new(), all, Arc::default())
+        .await
+        .unwrap();
+    assert!(!there("a") && there("b") && there("c"));
 }
 
 #[tokio::test]

@@ -30,7 +30,7 @@ use parking_lot::Mutex;
 use toolhost_state::closed::Closed;
 use toolhost_workspace::files::{
     Chunk, CpuAccount, Entry, Error, Kind, MAX_ENTRIES, MAX_READ, MAX_WRITE, MAX_WRITES, Metadata,
-    Precondition, Skipped, Write,
+    Precondition, Removal, Skipped, Write,
 };
 
 pub use config::Config;

@@ -272,9 +272,9 @@ impl Workspace for Local {
                     self.files(context, move |files, _| files.resolve(&path))
                         .await,
                 ),
-                Operation::WriteFiles(WriteFiles { writes }) => {
+                Operation::WriteFiles(WriteFiles { writes, removals }) => {
                     let account = Arc::clone(&context.account);
-                    let run = move |files: &Files, _: &Work| files.write_all(writes);
+                    let run = move |files: &Files, _: &Work| files.change_all(writes, removals);
                     let ran = self.files.run(account, run).await;
                     Answer::WriteFiles(ran.map_err(|error| (0, error)).flatten())
                 }

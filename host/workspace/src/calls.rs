@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolhost_state::id::ChatId;
 
-use crate::files::{self, CpuAccount, Entry, Found, Matches, Metadata, Skipped, Write};
+use crate::files::{self, CpuAccount, Entry, Found, Matches, Metadata, Removal, Skipped, Write};
 use crate::operation::{
     Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
     Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendInput, SendSignal, SkipLines,
@@ -239,13 +239,23 @@ impl dyn Workspace + '_ {
         .await
     }
 
-    /// See [`WriteFiles`].
+    /// See [`WriteFiles`]. Removes nothing.
     pub async fn write_files(
         &self,
         writes: Vec<Write>,
         account: Arc<CpuAccount>,
     ) -> Result<Vec<Metadata>, (usize, files::Error)> {
-        self.pay(account, WriteFiles { writes }).await
+        self.change_files(writes, Vec::new(), account).await
+    }
+
+    /// See [`WriteFiles`].
+    pub async fn change_files(
+        &self,
+        writes: Vec<Write>,
+        removals: Vec<Removal>,
+        account: Arc<CpuAccount>,
+    ) -> Result<Vec<Metadata>, (usize, files::Error)> {
+        self.pay(account, WriteFiles { writes, removals }).await
     }
 
     /// See [`ReadDirectory`].

@@ -8,7 +8,7 @@ mod metadata;
 mod search;
 
 pub use account::CpuAccount;
-pub use content::{Chunk, Precondition, Skipped, Write};
+pub use content::{Chunk, Precondition, Removal, Skipped, Write};
 pub use error::Error;
 pub use grant::FilesGrant;
 pub use metadata::{Entry, Kind, Metadata};
@@ -24,7 +24,7 @@ pub const MAX_READ: usize = 4 << 20;
 /// The most bytes of all files of one `write_files`; 64 MiB.
 pub const MAX_WRITE: usize = 64 << 20;
 
-/// The most files of one `write_files`.
+/// The most files of one `write_files`, with those that it removes.
 pub const MAX_WRITES: usize = 200;
 
 /// The most entries of one `read_directory`.

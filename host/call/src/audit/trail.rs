@@ -56,6 +56,13 @@ pub enum Use {
         /// Whether it is certain that the file was written.
         certain: bool,
     },
+    /// It removed a file, or moved it away.
+    FileRemove {
+        /// The path, as it was asked for.
+        path: String,
+        /// Whether it is certain that the file was removed.
+        certain: bool,
+    },
     /// It sent an HTTP request.
     HttpRequest {
         /// The method.
@@ -181,7 +188,10 @@ impl Trail {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
-            Use::ProcessSignal { .. } | Use::ProcessInput { .. } | Use::ProcessRefused { .. } => {}
+            Use::ProcessSignal { .. }
+            | Use::ProcessInput { .. }
+            | Use::ProcessRefused { .. }
+            | Use::FileRemove { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Used { capability, .. } => self.metrics.used(plugin, capability),

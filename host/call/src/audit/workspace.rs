@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use toolhost_workspace::files::{self, Metadata, Write};
+use toolhost_workspace::files::{self, Metadata, Removal, Write};
 use toolhost_workspace::operation::{Answer, Operation, SendInput, SendSignal, Start, WriteFiles};
 use toolhost_workspace::process::{Error, Input, Started, State};
 use toolhost_workspace::{Context, Workspace};
 
 use super::{Trail, Use};
 
-/// A workspace that records in a trail each process that is started or for which there is no room, each signal, each input, and each file that is written. If the
+/// A workspace that records in a trail each process that is started or for which there is no room, each signal, each input, and each file that is written or removed. If the
 /// caller of an operation is gone before its end, the operation is recorded as uncertain.
 #[derive(Debug)]
 pub struct Audited {
@@ -95,13 +95,24 @@ impl Audited {
         context: &Context,
         write: WriteFiles,
     ) -> Result<Vec<Metadata>, (usize, files::Error)> {
-        let asked: Vec<Use> = write.writes.iter().map(uncertain).collect();
+        let removed = |certain| {
+            move |removal: &Removal| Use::FileRemove {
+                path: removal.path.clone(),
+                certain,
+            }
+        };
+        let asked = write.writes.iter().map(uncertain);
+        let asked: Vec<Use> = asked
+            .chain(write.removals.iter().map(removed(false)))
+            .collect();
+        let removals: Vec<Use> = write.removals.iter().map(removed(true)).collect();
         let pending = Pending::new(&self.trail, asked.clone());
         let written = self.inner.run(context, write).await;
         match &written {
             Ok(written) => {
                 let used = asked.into_iter().zip(written);
-                pending.settle(used.map(|(used, metadata)| certain(used, metadata)));
+                let used = used.map(|(used, metadata)| certain(used, metadata));
+                pending.settle(used.chain(removals));
             }
             Err((_, files::Error::UnknownOutcome(_))) => drop(pending),
             Err(_) => pending.settle([]),

@@ -33,12 +33,14 @@ pub(super) fn of(operation: &dyn Any) -> Option<(&'static str, Value)> {
         });
         return Some(("processes/start", arguments));
     }
-    let WriteFiles { writes, .. } = operation.downcast_ref()?;
+    let WriteFiles { writes, removals } = operation.downcast_ref()?;
     let writes = writes
         .iter()
         .map(|write| json!({ "path": write.path, "size": write.data.len() }));
-    Some((
-        "write-files",
-        json!({ "writes": writes.collect::<Vec<_>>() }),
-    ))
+    let mut arguments = json!({ "writes": writes.collect::<Vec<_>>() });
+    if !removals.is_empty() {
+        let removals = removals.iter().map(|removal| &removal.path);
+        arguments["removals"] = json!(removals.collect::<Vec<_>>());
+    }
+    Some(("write-files", arguments))
 }

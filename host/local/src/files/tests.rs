@@ -5,6 +5,7 @@ mod escapes;
 mod listing;
 mod reading;
 mod recovery;
+mod removing;
 mod search;
 mod search_bounds;
 mod writing;
@@ -102,6 +103,13 @@ impl Tree {
     /// Returns all names below the workspace, in order.
     pub(super) fn names(&self) -> Vec<String> {
         names(self.workspace())
+    }
+}
+
+impl Files {
+    /// Writes files and removes none.
+    pub(super) fn write_all(&self, writes: Vec<Write>) -> Result<Vec<Metadata>, (usize, Error)> {
+        self.change_all(writes, Vec::new())
     }
 }
 

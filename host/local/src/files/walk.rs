@@ -40,6 +40,8 @@ struct Walk<'a> {
     left: Vec<OsString>,
     /// Whether the walk must end at a directory.
     directory: bool,
+    /// Whether the walk ends at a link that is the last name, instead of following it.
+    keeps_link: bool,
     links: usize,
     surprises: usize,
     steps: usize,
@@ -48,6 +50,15 @@ struct Walk<'a> {
 impl Files {
     /// Walks to the file that a path names. Relative paths begin at the workspace.
     pub(super) fn walk(&self, path: &str) -> Result<ResolvedPath, Error> {
+        self.walk_to(path, false)
+    }
+
+    /// Walks to the file or link that a path names: a link that is its last name is not followed.
+    pub(super) fn walk_to_name(&self, path: &str) -> Result<ResolvedPath, Error> {
+        self.walk_to(path, true)
+    }
+
+    fn walk_to(&self, path: &str, keeps_link: bool) -> Result<ResolvedPath, Error> {
         let outside = || Error::OutsideWorkspace {
             path: path.to_owned(),
             workspace: self.roots.outermost().to_path_buf(),
@@ -74,6 +85,7 @@ impl Files {
             here: root.open()?,
             left,
             directory,
+            keeps_link,
             links: 0,
             surprises: 0,
             steps: 0,
@@ -116,6 +128,14 @@ impl Walk<'_> {
                 Err(error) => return Err(error.into()),
             };
             match metadata::kind(found.file_type()) {
+                Kind::Symlink if self.keeps_link && self.left.is_empty() => {
+                    return Ok(Some(ResolvedPath::Entry {
+                        parent: self.here.try_clone()?,
+                        name,
+                        found,
+                        path,
+                    }));
+                }
                 Kind::Symlink => match self.here.read_link_contents(&name) {
                     Ok(target) => {
                         if !self.follow(&target)? {

@@ -43,6 +43,19 @@ pub enum Precondition {
     Version(String),
 }
 
+/// One file to remove. A path that is a link names the link, and not the file that it leads to.
+#[derive(
+    Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
+)]
+pub struct Removal {
+    /// The file or link.
+    pub path: String,
+    /// The version that the file must have, or the file that the link leads to. `None`: any.
+    pub version: Option<String>,
+    /// The index of the write that moves the file: where that makes a new file, this one's mode and owner are kept.
+    pub moved_to: Option<u32>,
+}
+
 /// One file to write.
 #[derive(
     Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{Repeat, SHORT_ANSWER, operation, with_bytes};
 use crate::files::{
     Chunk, Entry, Error, Filter, Found, MAX_ENTRIES, MAX_FOUND, MAX_READ, MAX_RESULTS, MAX_WRITE,
-    MAX_WRITES, Matches, Metadata, Page, Scope, Skipped, Text, Write,
+    MAX_WRITES, Matches, Metadata, Page, Removal, Scope, Skipped, Text, Write,
 };
 
 /// The longest path, in bytes, with its escapes.
@@ -65,10 +65,12 @@ operation! {
 }
 
 operation! {
-    /// Writes all files or none. The error names the index of the one that failed.
+    /// Writes and removes all files or none. The error names the index of the one that failed; those to remove come after those to write.
     WriteFiles = "write-files", {
-        /// The files.
+        /// The files to write.
         writes: Vec<Write>,
+        /// The files to remove.
+        removals: Vec<Removal>,
     } -> Result<Vec<Metadata>, (usize, Error)>;
 
     const OF_FILES: bool = true;

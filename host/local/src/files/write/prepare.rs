@@ -9,6 +9,7 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata as Found, MetadataExt
 use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
+use super::remove::Removed;
 use super::temporary::Temporary;
 use super::turns::Turn;
 use crate::files::metadata;
@@ -29,13 +30,27 @@ pub(super) struct Prepared<'a> {
     #[expect(dead_code, reason = "kept for its drop")]
     turn: Option<Turn<'a>>,
     pub(super) temporary: Temporary<'a>,
-    pub(super) directory: Arc<Dir>,
-    pub(super) name: OsString,
-    path: PathBuf,
+    pub(super) place: Place,
     when: Precondition,
     /// The version of the new file; `None` if it is too large to have been hashed.
     version: Option<String>,
     new: Found,
+}
+
+/// A name in an open directory.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) directory: Arc<Dir>,
+    pub(super) name: OsString,
+    pub(super) path: PathBuf,
+}
+
+impl Place {
+    /// Returns whether both are the same name in the same directory.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        // One directory has one descriptor, whatever it is called.
+        Arc::ptr_eq(&self.directory, &other.directory) && self.name == other.name
+    }
 }
 
 /// The directories of several writes, each open once. Dropping this removes the directories that the write made, unless they
@@ -51,7 +66,7 @@ pub(super) struct Directories {
 
 impl Directories {
     /// Returns the one descriptor of a directory.
-    fn share(&mut self, directory: Dir) -> Result<Arc<Dir>, Error> {
+    pub(super) fn share(&mut self, directory: Dir) -> Result<Arc<Dir>, Error> {
         let found = directory.dir_metadata()?;
         let shared = self.open.entry((found.dev(), found.ino()));
         Ok(Arc::clone(shared.or_insert_with(|| Arc::new(directory))))
@@ -112,11 +127,13 @@ impl Drop for Directories {
 }
 
 impl Files {
-    /// Makes everything ready for a write. A single one waits for its turn at the file; several could wait for each other.
+    /// Makes everything ready for a write. A single one waits for its turn at the file; several could wait for each other. A new file
+    /// gets the mode and owner of the one that is moved there, if one is.
     pub(super) fn prepare(
         &self,
         write: Write,
         is_single: bool,
+        moved: Option<&Removed<'_>>,
         directories: &mut Directories,
     ) -> Result<Prepared<'_>, Error> {
         let (directory, name, path, old) = match self.walk(&write.path)? {
@@ -152,15 +169,20 @@ impl Files {
         };
         check(&directory, &name, &write.when)?;
         let mut temporary = Temporary::new(&directory, &path, self.temporaries.as_deref());
-        let old = old.as_ref().map(|found| (name.as_os_str(), found));
-        let new = temporary.write(&write.data, old)?;
+        let like = match &old {
+            Some(found) => Some((&*directory, name.as_os_str(), found)),
+            None => moved.and_then(Removed::file),
+        };
+        let new = temporary.write(&write.data, like)?;
         let hashed = write.data.len() <= MAX_READ;
         Ok(Prepared {
             turn,
             temporary,
-            directory,
-            name,
-            path,
+            place: Place {
+                directory,
+                name,
+                path,
+            },
             when: write.when,
             version: hashed.then(|| version::of_content(&write.data)),
             new,
@@ -170,23 +192,18 @@ impl Files {
 
 impl<'a> Prepared<'a> {
     pub(super) fn path(&self) -> &Path {
-        &self.path
+        &self.place.path
     }
 
     /// Gives the file that will be replaced a second name, from which it can be restored; `None` if there is no such file.
     pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
-        let mut backup = Temporary::new(&self.directory, &self.path, self.temporary.all);
-        match backup.link(&self.name) {
+        let mut backup =
+            Temporary::new(&self.place.directory, &self.place.path, self.temporary.all);
+        match backup.link(&self.place.name) {
             Ok(()) => Ok(Some(backup)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
-    }
-
-    /// Returns whether two writes are for the same file.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        // One directory has one descriptor, whatever it is called.
-        Arc::ptr_eq(&self.directory, &other.directory) && self.name == other.name
     }
 
     pub(super) fn is_only_if_absent(&self) -> bool {
@@ -195,22 +212,22 @@ impl<'a> Prepared<'a> {
 
     /// Checks the precondition once more.
     pub(super) fn check(&self) -> Result<(), Error> {
-        check(&self.directory, &self.name, &self.when)
+        check(&self.place.directory, &self.place.name, &self.when)
     }
 
     /// Returns whether the file of that name is the one that was prepared.
     pub(super) fn is_in_place(&self) -> bool {
-        let found = self.directory.symlink_metadata(&self.name);
+        let found = self.place.directory.symlink_metadata(&self.place.name);
         found.is_ok_and(|found| (found.dev(), found.ino()) == (self.new.dev(), self.new.ino()))
     }
 
     pub(super) fn written(&self) -> Metadata {
         // Renaming has changed the times.
-        let found = self.directory.symlink_metadata(&self.name);
+        let found = self.place.directory.symlink_metadata(&self.place.name);
         let found = found.unwrap_or_else(|_| self.new.clone());
         let version = self.version.clone();
         let version = version.unwrap_or_else(|| version::of_stat(&found));
-        metadata::metadata(&found, version, self.path.clone())
+        metadata::metadata(&found, version, self.place.path.clone())
     }
 }
 
@@ -222,14 +239,17 @@ fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error
             Err(error) => Err(error.into()),
             Ok(_) => Err(Error::Changed("file exists".into())),
         },
-        Precondition::Version(expected) => {
-            let changed = || Error::Changed("file changed since it was read".into());
-            let file = match open::regular(directory, name) {
-                Err(Error::NotFound | Error::NotAFile) => return Err(changed()),
-                opened => opened?,
-            };
-            let (version, _) = version::of(&file)?;
-            (version == *expected).then_some(()).ok_or_else(changed)
-        }
+        Precondition::Version(expected) => check_version(directory, name, expected),
     }
+}
+
+/// Checks that a file has this version.
+pub(super) fn check_version(directory: &Dir, name: &OsStr, expected: &str) -> Result<(), Error> {
+    let changed = || Error::Changed("file changed since it was read".into());
+    let file = match open::regular(directory, name) {
+        Err(Error::NotFound | Error::NotAFile) => return Err(changed()),
+        opened => opened?,
+    };
+    let (version, _) = version::of(&file)?;
+    (version == expected).then_some(()).ok_or_else(changed)
 }

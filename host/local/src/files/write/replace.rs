@@ -1,15 +1,22 @@
-//! Renaming files into place, and back if one of them fails.
+//! Renaming files into place and away, and back if one of them fails.
+
+use std::path::Path;
 
 use rustix::fs::{RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use super::prepare::Prepared;
+use super::remove::Removed;
 use super::temporary::Temporary;
 use crate::files::{Error, Metadata};
 
-/// Replaces all of the files, or none.
-pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize, Error)> {
-    let several = prepared.len() > 1;
+/// Replaces and removes all of the files, or none. Those that are removed come last: until then, each content is somewhere.
+pub(super) fn all(
+    prepared: &mut [Prepared<'_>],
+    removed: &mut [Removed<'_>],
+) -> Result<Vec<Metadata>, (usize, Error)> {
+    let writes = prepared.len();
+    let several = writes + removed.len() > 1;
     let mut done: Vec<(&mut Prepared<'_>, Option<Temporary<'_>>)> = Vec::new();
     let mut failed = None;
     for (index, file) in prepared.iter_mut().enumerate() {
@@ -21,19 +28,32 @@ pub(super) fn all(prepared: &mut [Prepared<'_>]) -> Result<Vec<Metadata>, (usize
             }
         }
     }
+    if failed.is_none() {
+        for (index, file) in removed.iter_mut().enumerate() {
+            if let Err(error) = file.take() {
+                failed = Some((writes + index, error));
+                break;
+            }
+        }
+    }
     let Some((index, error)) = failed else {
         let written = done.iter().map(|(file, _)| file.written()).collect();
         return Ok(written);
     };
     let mut outcome = error;
-    while let Some((file, backup)) = done.pop() {
-        if let Err(error) = undo(file, backup) {
-            let text = format!(
-                "{outcome}, and {} could not be put back: {error}",
-                file.path().display()
-            );
+    let mut note = |path: &Path, undone: std::io::Result<()>| {
+        if let Err(error) = undone {
+            let path = path.display();
+            let text = format!("{outcome}, and {path} could not be put back: {error}");
             outcome = Error::UnknownOutcome(text);
         }
+    };
+    for file in removed {
+        let undone = file.put_back();
+        note(file.path(), undone);
+    }
+    while let Some((file, backup)) = done.pop() {
+        note(file.path(), undo(file, backup));
     }
     Err((index, outcome))
 }
@@ -51,7 +71,11 @@ fn replace_one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temp
 }
 
 fn rename(file: &Prepared<'_>) -> Result<(), Error> {
-    let (directory, from, to) = (&*file.directory, &file.temporary.name, &file.name);
+    let (directory, from, to) = (
+        &*file.place.directory,
+        &file.temporary.name,
+        &file.place.name,
+    );
     if !file.is_only_if_absent() {
         return Ok(directory.rename(from, directory, to)?);
     }
@@ -71,11 +95,11 @@ fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<(
     }
     match backup {
         Some(mut backup) => {
-            let directory = &*file.directory;
-            directory.rename(&backup.name, directory, &file.name)?;
+            let directory = &*file.place.directory;
+            directory.rename(&backup.name, directory, &file.place.name)?;
             backup.mark_renamed();
             Ok(())
         }
-        None => file.directory.remove_file(&file.name),
+        None => file.place.directory.remove_file(&file.place.name),
     }
 }

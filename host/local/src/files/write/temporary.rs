@@ -49,23 +49,23 @@ impl<'a> Temporary<'a> {
         }
     }
 
-    /// Makes the file with this content, and with the mode and owner of the file that it will replace.
+    /// Makes the file with this content, and with the mode and owner of the file that it will replace, or that is moved there.
     pub(super) fn write(
         &mut self,
         data: &[u8],
-        old: Option<(&OsStr, &Metadata)>,
+        old: Option<(&Dir, &OsStr, &Metadata)>,
     ) -> io::Result<Metadata> {
         let mut options = OpenOptions::new();
         // Meanwhile, only users that may read the old file may read the new one.
-        let mode = old.map_or(NEW, |(_, old)| old.mode() & 0o777);
+        let mode = old.map_or(NEW, |(_, _, old)| old.mode() & 0o777);
         options.write(true).create_new(true).mode(mode);
         let opened = self.directory.open_with(&self.name, &options)?;
         self.there = true;
         let mut file = opened.into_std();
         file.write_all(data)?;
-        if let Some((name, old)) = old {
+        if let Some((directory, name, old)) = old {
             keep(&file, old)?;
-            access::keep(&self.directory, name, &file, old)?;
+            access::keep(directory, name, &file, old)?;
         }
         file.sync_all()?;
         Metadata::from_file(&file)
@@ -81,6 +81,13 @@ impl<'a> Temporary<'a> {
             self.there = true;
             self.directory.copy(from, &self.directory, &self.name)?;
         }
+        self.there = true;
+        Ok(())
+    }
+
+    /// Renames a file to this name.
+    pub(super) fn take(&mut self, from: &OsStr) -> io::Result<()> {
+        self.directory.rename(from, &self.directory, &self.name)?;
         self.there = true;
         Ok(())
     }

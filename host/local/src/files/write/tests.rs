@@ -19,7 +19,9 @@ fn a_replaced_file_comes_back() {
     let mut directories = Directories::default();
     let mut prepare = |path: &str| {
         let write = write(path, "new", Precondition::Any);
-        tree.files.prepare(write, false, &mut directories).unwrap()
+        tree.files
+            .prepare(write, false, None, &mut directories)
+            .unwrap()
     };
     let mut prepared = vec![
         prepare("a"),
@@ -30,7 +32,7 @@ fn a_replaced_file_comes_back() {
     // A directory takes the place of the last one when everything has been checked.
     fs::remove_file(tree.path("b")).unwrap();
     fs::create_dir(tree.path("b")).unwrap();
-    let (index, _) = replace::all(&mut prepared).unwrap_err();
+    let (index, _) = replace::all(&mut prepared, &mut []).unwrap_err();
     assert_eq!(index, 3);
     drop(prepared);
     drop(directories);
@@ -40,13 +42,60 @@ fn a_replaced_file_comes_back() {
     assert_eq!(tree.names(), ["a", "b", "sub"]);
 }
 
+/// A file that cannot be removed after others have been replaced and removed: they come back as they were.
+#[test]
+fn a_removed_file_comes_back() {
+    let tree = Tree::new();
+    for name in ["a", "b", "c"] {
+        tree.make(name, name);
+    }
+    let before = fs::metadata(tree.path("b")).unwrap();
+    let mut directories = Directories::default();
+    let mut prepared = vec![
+        tree.files
+            .prepare(
+                write("a", "new", Precondition::Any),
+                false,
+                None,
+                &mut directories,
+            )
+            .unwrap(),
+    ];
+    let mut remove = |path: &str| {
+        let removal = Removal {
+            path: path.into(),
+            version: None,
+            moved_to: None,
+        };
+        tree.files
+            .prepare_removal(removal, &mut directories)
+            .unwrap()
+    };
+    let mut removed = vec![remove("b"), remove("c")];
+    fs::remove_file(tree.path("c")).unwrap();
+    let failed = replace::all(&mut prepared, &mut removed).unwrap_err();
+    assert_eq!(failed, (2, Error::NotFound));
+    drop((prepared, removed, directories));
+    let after = fs::metadata(tree.path("b")).unwrap();
+    assert_eq!(after.ino(), before.ino());
+    assert_eq!(
+        (tree.content("a"), tree.content("b")),
+        (b"a".into(), b"b".into())
+    );
+    assert_eq!(tree.names(), ["a", "b", "sub"]);
+}
+
 /// As many files as there may be, and as many directories above them, take few descriptors.
 #[test]
 fn descriptors_are_shared() {
     let tree = Tree::new();
     let paths = (0..MAX_WRITES).map(|file| write(&format!("made/{file}"), "", Precondition::Any));
     let mut directories = Directories::default();
-    let prepare = |write| tree.files.prepare(write, false, &mut directories).unwrap();
+    let prepare = |write| {
+        tree.files
+            .prepare(write, false, None, &mut directories)
+            .unwrap()
+    };
     let prepared: Vec<_> = paths.map(prepare).collect();
     assert_eq!(
         (prepared.len(), directories.iter().count()),
