@@ -168,8 +168,13 @@ test("files behave as those of the host", () => {
     files.write("a.txt", "three", { version });
     const both = [{ path: "new", data: "" }, { path: "a.txt", data: "", version }];
     assert.throws(() => files.writeAll(both), { reason: "changed", index: 1 });
+    const gone = [{ path: "sub/b" }, { path: "x" }];
+    assert.throws(() => files.changeAll([{ path: "new", data: "" }], gone), { reason: "not-found", index: 2 });
+    assert.deepEqual([tree.text("a.txt"), tree.text("new")], ["three", undefined]);
+    assert.throws(() => files.remove("a.txt", { version }), { reason: "changed" });
+    files.changeAll([{ path: "new", data: "three" }], [{ path: "a.txt", movedTo: 0 }]);
   });
-  assert.deepEqual([tree.text("a.txt"), tree.text("new")], ["three", undefined]);
+  assert.deepEqual([tree.text("a.txt"), tree.text("new")], [undefined, "three"]);
 });
 
 test("files that fit a pattern are found", () => {

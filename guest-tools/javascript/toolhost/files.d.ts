@@ -20,6 +20,13 @@ export interface Write {
   version?: string;
 }
 
+/** A file to remove: `version` only with this version. `movedTo` is the index of the write that moves it, which keeps its mode. */
+export interface Removal {
+  path: string;
+  version?: string;
+  movedTo?: number;
+}
+
 /** The files that a search goes over, and the page of its results. */
 export interface ScopeOptions {
   /** The directory or file to begin at. Default: the workspace directory. */
@@ -147,6 +154,13 @@ export declare function skipLines(path: string, offset: number, lines: number): 
 export declare function write(path: string, data: string | Uint8Array, options?: { absent?: boolean; version?: string }): Metadata;
 /** Writes all of the files or none. The error of a file has its `index`. */
 export declare function writeAll(writes: readonly Write[]): Metadata[];
+/** Removes a file, `version` only with this version. Of a link, the link is removed. */
+export declare function remove(path: string, options?: { version?: string }): void;
+/**
+ * Writes and removes all of the files or none. A file is moved by writing its content to the new path and removing the old one. The error
+ * of a file has its `index`, which counts on behind the writes for a removal.
+ */
+export declare function changeAll(writes: readonly Write[], removals: readonly Removal[]): Metadata[];
 /** Returns all names of a directory, in the order of their bytes. */
 export declare function listDirectory(path?: string): { name: string; kind: Kind }[];
 /**

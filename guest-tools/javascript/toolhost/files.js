@@ -60,9 +60,20 @@ export const skipLines = (path, offset, lines) => port.skipLines(path, offset, l
 export const write = (path, data, { absent = false, version } = {}) => writeAll([{ path, data, absent, version }])[0];
 
 /** Writes all of the files or none, and returns facts about each. The error of a file has its `index`. */
-export function writeAll(writes) {
+export const writeAll = (writes) => changeAll(writes, []);
+
+/** Removes a file, `version` only with this version. Of a link, the link is removed. */
+export function remove(path, { version } = {}) {
+  changeAll([], [{ path, version }]);
+}
+
+/**
+ * Writes and removes all of the files or none, and returns facts about each that was written. A file is moved by writing its content to the
+ * new path and removing the old one. The error of a file has its `index`, which counts on behind the writes for a removal.
+ */
+export function changeAll(writes, removals) {
   const bytes = (data) => (typeof data === "string" ? new TextEncoder().encode(data) : data);
-  return port.writeAll(writes.map((one) => ({ ...one, absent: one.absent ?? false, data: bytes(one.data) })));
+  return port.changeAll(writes.map((one) => ({ ...one, absent: one.absent ?? false, data: bytes(one.data) })), removals);
 }
 
 /** Returns all names of a directory, in the order of their bytes. */

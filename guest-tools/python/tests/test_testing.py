@@ -153,7 +153,16 @@ class Kit(unittest.TestCase):
             with self.assertRaises(HostError) as raised:
                 files.write_all([files.Write("new", b""), files.Write("a.txt", b"", version=version)])
             self.assertEqual((raised.exception.reason, raised.exception.index), ("changed", 1))
-        self.assertEqual((tree.text("a.txt"), tree.text("new")), ("three", None))
+            gone = [files.Removal("sub/b"), files.Removal("x")]
+            with self.assertRaises(HostError) as raised:
+                files.change_all([files.Write("new", b"")], gone)
+            self.assertEqual((raised.exception.reason, raised.exception.index), ("not-found", 2))
+            self.assertEqual((tree.text("a.txt"), tree.text("new")), ("three", None))
+            with self.assertRaises(HostError) as raised:
+                files.remove("a.txt", version=version)
+            self.assertEqual(raised.exception.reason, "changed")
+            files.change_all([files.Write("new", b"three")], [files.Removal("a.txt", moved_to=0)])
+        self.assertEqual((tree.text("a.txt"), tree.text("new")), (None, "three"))
 
     def test_requests_get_the_responses_of_the_test(self):
         network = FakeHttp().responds("https://a.example/x", json={"k": 1}, headers={"X-A": "b"}).fails("https://b.example/")

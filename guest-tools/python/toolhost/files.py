@@ -69,6 +69,15 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Removal:
+    """A file to remove: `version` only with this version. `moved_to` is the index of the write that moves it, which keeps its mode."""
+
+    path: str
+    version: str | None = None
+    moved_to: int | None = None
+
+
+@dataclass(frozen=True)
 class Scope:
     """The files that a search goes over: see `search`."""
 
@@ -219,6 +228,20 @@ def write(path: str, data: bytes | str, *, absent: bool = False, version: str | 
 def write_all(writes: list[Write]) -> list[Metadata]:
     """Writes all of the files or none, and returns facts about each. The error of a file has its `index`."""
     return port().write_all(writes)
+
+
+def remove(path: str, *, version: str | None = None) -> None:
+    """Removes a file, `version` only with this version. Of a link, the link is removed."""
+    change_all([], [Removal(path, version)])
+
+
+def change_all(writes: list[Write], removals: list[Removal]) -> list[Metadata]:
+    """Writes and removes all of the files or none, and returns facts about each that was written.
+
+    A file is moved by writing its content to the new path and removing the old one. The error of a file has its `index`, which counts
+    on behind the writes for a removal.
+    """
+    return port().change_all(writes, removals)
 
 
 def list_directory(path: str = ".") -> list[Entry]:

@@ -12,10 +12,13 @@ use std::fmt;
 
 pub use crate::bindings::files::toolhost::plugin::files::{
     Chunk, Entry, FileMatches, Filter, Found, FoundFile, Kind, LetterCase, Line, Matches, Metadata,
-    Page, Precondition, Scope, Skipped, Text, Write,
+    Page, Precondition, Removal, Scope, Skipped, Text, Write,
 };
 pub use host::Host;
 pub use walk::walk;
+
+/// What files say that cannot be removed.
+const NO_REMOVAL: &str = "these files cannot be removed";
 
 /// What files say that cannot be searched.
 const NO_SEARCH: &str = "these files cannot be searched";
@@ -50,6 +53,23 @@ pub trait Files: fmt::Debug {
     ///
     /// The index of the file that failed, and why.
     fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)>;
+
+    /// Writes and removes all of the files or none, and returns facts about each that was written, in the same order. A file is moved by
+    /// writing its content to the new path and removing the old one. Files of a plugin's own need not offer it.
+    ///
+    /// # Errors
+    ///
+    /// The index of the file that failed, and why; the removals count on behind the writes.
+    fn change_all(
+        &self,
+        writes: &[Write],
+        removals: &[Removal],
+    ) -> Result<Vec<Metadata>, (usize, Error)> {
+        if removals.is_empty() {
+            return self.write_all(writes);
+        }
+        Err((writes.len(), Error::Failed(NO_REMOVAL.to_owned())))
+    }
 
     /// Returns at most `max` names of a directory, in order, from the first one after `after` on, and whether more follow.
     ///

@@ -25,9 +25,10 @@ export function skipLines(path, offset, lines) {
   return { offset: Number(seen.offset), lines: Number(seen.lines), size: Number(seen.size) };
 }
 
-export function writeAll(writes) {
+export function changeAll(writes, removals) {
   const asks = writes.map(({ path, data, absent, version }) => ({ path, data, when: precondition(absent, version) }));
-  return asked(() => wit.writeAll(asks)).map(facts);
+  const gone = removals.map(({ path, version, movedTo }) => ({ path, version, movedTo }));
+  return asked(() => wit.changeAll(asks, gone)).map(facts);
 }
 
 export function readDirectory(path, after, max) {

@@ -60,15 +60,23 @@ export class FakeFiles {
     return { offset: at, lines: gone, size: data.length };
   }
 
-  writeAll(writes) {
-    for (const [index, write] of writes.entries()) {
+  changeAll(writes, removals) {
+    const paths = [...writes, ...removals].map(({ path }) => absolute(path));
+    for (const [index, change] of [...writes, ...removals].entries()) {
       try {
-        this.#check(write);
+        if (index < writes.length) this.#check(change);
+        else if (![undefined, versionOf(this.#file(change.path))].includes(change.version)) {
+          throw new HostError("changed", "file changed since it was read");
+        }
+        if (paths.indexOf(paths[index]) !== paths.lastIndexOf(paths[index])) {
+          throw new HostError("invalid", "the same file is to be changed twice");
+        }
       } catch (error) {
         error.index = index;
         throw error;
       }
     }
+    for (const { path } of removals) this.#content.delete(absolute(path));
     for (const { path, data } of writes) this.#content.set(absolute(path), data);
     return writes.map(({ path }) => this.metadata(path));
   }

@@ -30,9 +30,14 @@ def skip_lines(path: str, offset: int, lines: int) -> types.Skipped:
 
 
 def write_all(writes: list[types.Write]) -> list[types.Metadata]:
+    return change_all(writes, [])
+
+
+def change_all(writes: list[types.Write], removals: list[types.Removal]) -> list[types.Metadata]:
     asks = [wit.Write(one.path, one.data, precondition(one)) for one in writes]
+    gone = [wit.Removal(one.path, one.version, one.moved_to) for one in removals]
     try:
-        return [facts(one) for one in wit.write_all(asks)]
+        return [facts(one) for one in wit.change_all(asks, gone)]
     except Err as error:
         index, refusal = error.value
         raised = names.error(refusal, WORDS)

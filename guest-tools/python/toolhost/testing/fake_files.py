@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 
 from ..errors import HostError
-from ..files import Chunk, Entry, Filter, Found, Matches, Metadata, Scope, Skipped, Text, Write
+from ..files import Chunk, Entry, Filter, Found, Matches, Metadata, Removal, Scope, Skipped, Text, Write
 from ..host import native
 from . import search
 
@@ -51,12 +51,23 @@ class FakeFiles:
         return Skipped(at if gone == lines else len(data), gone, len(data))
 
     def write_all(self, writes: list[Write]) -> list[Metadata]:
-        for index, write in enumerate(writes):
+        return self.change_all(writes, [])
+
+    def change_all(self, writes: list[Write], removals: list[Removal]) -> list[Metadata]:
+        gone = [absolute(removal.path) for removal in removals]
+        for index, change in enumerate([*writes, *removals]):
             try:
-                self.check(write)
+                if isinstance(change, Write):
+                    self.check(change)
+                elif change.version not in (None, version(self.file(change.path))):
+                    raise HostError("changed", "file changed since it was read")
+                if (gone + [absolute(write.path) for write in writes]).count(absolute(change.path)) > 1:
+                    raise HostError("invalid", "the same file is to be changed twice")
             except HostError as error:
                 error.index = index
                 raise
+        for path in gone:
+            del self.content[path]
         for write in writes:
             self.content[absolute(write.path)] = write.data
         return [self.metadata(write.path) for write in writes]

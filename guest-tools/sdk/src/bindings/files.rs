@@ -208,6 +208,28 @@ pub mod toolhost {
                         .finish()
                 }
             }
+            /// One file to remove. A path that is a link names the link, and not the file that it leads to.
+            #[derive(Clone, PartialEq)]
+            pub struct Removal {
+                /// The file or link.
+                pub path: _rt::String,
+                /// The version that the file must have, or the file that the link leads to; `none`: any.
+                pub version: Option<_rt::String>,
+                /// The index of the write that moves the file: where that makes a new file, this one's mode and owner are kept.
+                pub moved_to: Option<u32>,
+            }
+            impl ::core::fmt::Debug for Removal {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Removal")
+                        .field("path", &self.path)
+                        .field("version", &self.version)
+                        .field("moved-to", &self.moved_to)
+                        .finish()
+                }
+            }
             /// A stretch of a file.
             #[derive(Clone, PartialEq)]
             pub struct Chunk {
@@ -1504,6 +1526,378 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
+            /// Writes and removes all of the files or none, as `write-all`. A file is moved by writing its content to the new path and removing the
+            /// old one. Directories stay when they become empty. The index of a removal that failed counts on behind the writes.
+            #[allow(async_fn_in_trait)]
+            pub fn change_all(
+                writes: &[Write],
+                removals: &[Removal],
+            ) -> Result<_rt::Vec<Metadata>, (u32, Error)> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 24 + 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 24
+                            + 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec4 = writes;
+                    let len4 = vec4.len();
+                    let layout4 = _rt::alloc::Layout::from_size_align(
+                            vec4.len() * (7 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result4, _cleanup4) = wit_bindgen::rt::Cleanup::new(layout4);
+                    for (i, e) in vec4.into_iter().enumerate() {
+                        let base = result4
+                            .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let Write { path: path0, data: data0, when: when0 } = e;
+                            let vec1 = path0;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len1;
+                            *base.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                            let vec2 = data0;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                            match when0 {
+                                Precondition::Any => {
+                                    *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                                Precondition::Absent => {
+                                    *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                }
+                                Precondition::Version(e) => {
+                                    *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (2i32) as u8;
+                                    let vec3 = e;
+                                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                                    let len3 = vec3.len();
+                                    *base
+                                        .add(6 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len3;
+                                    *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr3.cast_mut();
+                                }
+                            }
+                        }
+                    }
+                    let vec8 = removals;
+                    let len8 = vec8.len();
+                    let layout8 = _rt::alloc::Layout::from_size_align(
+                            vec8.len() * (8 + 5 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result8, _cleanup8) = wit_bindgen::rt::Cleanup::new(layout8);
+                    for (i, e) in vec8.into_iter().enumerate() {
+                        let base = result8
+                            .add(i * (8 + 5 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let Removal {
+                                path: path5,
+                                version: version5,
+                                moved_to: moved_to5,
+                            } = e;
+                            let vec6 = path5;
+                            let ptr6 = vec6.as_ptr().cast::<u8>();
+                            let len6 = vec6.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len6;
+                            *base.add(0).cast::<*mut u8>() = ptr6.cast_mut();
+                            match version5 {
+                                Some(e) => {
+                                    *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    let vec7 = e;
+                                    let ptr7 = vec7.as_ptr().cast::<u8>();
+                                    let len7 = vec7.len();
+                                    *base
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len7;
+                                    *base
+                                        .add(3 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr7.cast_mut();
+                                }
+                                None => {
+                                    *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                            };
+                            match moved_to5 {
+                                Some(e) => {
+                                    *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    *base
+                                        .add(4 + 5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<i32>() = _rt::as_i32(e);
+                                }
+                                None => {
+                                    *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                            };
+                        }
+                    }
+                    let ptr9 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "change-all"]
+                        fn wit_import10(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import10(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import10(result4, len4, result8, len8, ptr9);
+                    let l11 = i32::from(*ptr9.add(0).cast::<u8>());
+                    let result52 = match l11 {
+                        0 => {
+                            let e = {
+                                let l12 = *ptr9.add(8).cast::<*mut u8>();
+                                let l13 = *ptr9
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base26 = l12;
+                                let len26 = l13;
+                                let mut result26 = _rt::Vec::with_capacity(len26);
+                                for i in 0..len26 {
+                                    let base = base26
+                                        .add(i * (24 + 6 * ::core::mem::size_of::<*const u8>()));
+                                    let e26 = {
+                                        let l14 = i32::from(*base.add(0).cast::<u8>());
+                                        let l15 = *base.add(8).cast::<i64>();
+                                        let l16 = *base.add(16).cast::<i64>();
+                                        let l17 = *base.add(24).cast::<*mut u8>();
+                                        let l18 = *base
+                                            .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len19 = l18;
+                                        let bytes19 = _rt::Vec::from_raw_parts(
+                                            l17.cast(),
+                                            len19,
+                                            len19,
+                                        );
+                                        let l20 = *base
+                                            .add(24 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l21 = *base
+                                            .add(24 + 3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len22 = l21;
+                                        let bytes22 = _rt::Vec::from_raw_parts(
+                                            l20.cast(),
+                                            len22,
+                                            len22,
+                                        );
+                                        let l23 = *base
+                                            .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l24 = *base
+                                            .add(24 + 5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len25 = l24;
+                                        let bytes25 = _rt::Vec::from_raw_parts(
+                                            l23.cast(),
+                                            len25,
+                                            len25,
+                                        );
+                                        Metadata {
+                                            kind: Kind::_lift(l14 as u8),
+                                            size: l15 as u64,
+                                            modified_ms: l16 as u64,
+                                            version: _rt::string_lift(bytes19),
+                                            identity: _rt::string_lift(bytes22),
+                                            real_path: _rt::string_lift(bytes25),
+                                        }
+                                    };
+                                    result26.push(e26);
+                                }
+                                _rt::cabi_dealloc(
+                                    base26,
+                                    len26 * (24 + 6 * ::core::mem::size_of::<*const u8>()),
+                                    8,
+                                );
+                                result26
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l27 = *ptr9.add(8).cast::<i32>();
+                                let l28 = i32::from(*ptr9.add(16).cast::<u8>());
+                                let v51 = match l28 {
+                                    0 => {
+                                        let e51 = {
+                                            let l29 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l30 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len31 = l30;
+                                            let bytes31 = _rt::Vec::from_raw_parts(
+                                                l29.cast(),
+                                                len31,
+                                                len31,
+                                            );
+                                            _rt::string_lift(bytes31)
+                                        };
+                                        Error::Invalid(e51)
+                                    }
+                                    1 => {
+                                        let e51 = {
+                                            let l32 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l33 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len34 = l33;
+                                            let bytes34 = _rt::Vec::from_raw_parts(
+                                                l32.cast(),
+                                                len34,
+                                                len34,
+                                            );
+                                            _rt::string_lift(bytes34)
+                                        };
+                                        Error::Denied(e51)
+                                    }
+                                    2 => Error::NotFound,
+                                    3 => Error::NotAFile,
+                                    4 => Error::NotADirectory,
+                                    5 => {
+                                        let e51 = {
+                                            let l35 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l36 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len37 = l36;
+                                            let bytes37 = _rt::Vec::from_raw_parts(
+                                                l35.cast(),
+                                                len37,
+                                                len37,
+                                            );
+                                            _rt::string_lift(bytes37)
+                                        };
+                                        Error::OutsideWorkspace(e51)
+                                    }
+                                    6 => {
+                                        let e51 = {
+                                            let l38 = *ptr9.add(24).cast::<i64>();
+                                            l38 as u64
+                                        };
+                                        Error::TooLarge(e51)
+                                    }
+                                    7 => {
+                                        let e51 = {
+                                            let l39 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l40 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len41 = l40;
+                                            let bytes41 = _rt::Vec::from_raw_parts(
+                                                l39.cast(),
+                                                len41,
+                                                len41,
+                                            );
+                                            _rt::string_lift(bytes41)
+                                        };
+                                        Error::Changed(e51)
+                                    }
+                                    8 => {
+                                        let e51 = {
+                                            let l42 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l43 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len44 = l43;
+                                            let bytes44 = _rt::Vec::from_raw_parts(
+                                                l42.cast(),
+                                                len44,
+                                                len44,
+                                            );
+                                            _rt::string_lift(bytes44)
+                                        };
+                                        Error::Unavailable(e51)
+                                    }
+                                    9 => {
+                                        let e51 = {
+                                            let l45 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l46 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len47 = l46;
+                                            let bytes47 = _rt::Vec::from_raw_parts(
+                                                l45.cast(),
+                                                len47,
+                                                len47,
+                                            );
+                                            _rt::string_lift(bytes47)
+                                        };
+                                        Error::UnknownOutcome(e51)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 10, "invalid enum discriminant");
+                                        let e51 = {
+                                            let l48 = *ptr9.add(24).cast::<*mut u8>();
+                                            let l49 = *ptr9
+                                                .add(24 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len50 = l49;
+                                            let bytes50 = _rt::Vec::from_raw_parts(
+                                                l48.cast(),
+                                                len50,
+                                                len50,
+                                            );
+                                            _rt::string_lift(bytes50)
+                                        };
+                                        Error::Failed(e51)
+                                    }
+                                };
+                                (l27 as u32, v51)
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result52
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
             /// Returns at most `max` names of a directory, never more than 10,000, in the order of their bytes, from the first one after `after` on (`none`:
             /// from the start), and whether more follow.
             #[allow(async_fn_in_trait)]
@@ -2775,41 +3169,43 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1558] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x9a\x0b\x01A\x02\x01\
-A\x02\x01BG\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1642] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xee\x0b\x01A\x02\x01\
+A\x02\x01BL\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
 \0\x01r\x06\x04kind\x01\x04sizew\x0bmodified-msw\x07versions\x08identitys\x09rea\
 l-paths\x04\0\x08metadata\x03\0\x02\x01q\x0b\x07invalid\x01s\0\x06denied\x01s\0\x09\
 not-found\0\0\x0anot-a-file\0\0\x0fnot-a-directory\0\0\x11outside-workspace\x01s\
 \0\x09too-large\x01w\0\x07changed\x01s\0\x0bunavailable\x01s\0\x0funknown-outcom\
 e\x01s\0\x06failed\x01s\0\x04\0\x05error\x03\0\x04\x01q\x03\x03any\0\0\x06absent\
 \0\0\x07version\x01s\0\x04\0\x0cprecondition\x03\0\x06\x01p}\x01r\x03\x04paths\x04\
-data\x08\x04when\x07\x04\0\x05write\x03\0\x09\x01r\x04\x04data\x08\x04sizew\x07v\
-ersions\x08identitys\x04\0\x05chunk\x03\0\x0b\x01r\x03\x06offsetw\x05linesw\x04s\
-izew\x04\0\x07skipped\x03\0\x0d\x01r\x02\x04names\x04kind\x01\x04\0\x05entry\x03\
-\0\x0f\x01ps\x01ky\x01r\x06\x04paths\x05globs\x11\x05types\x11\x06hidden\x7f\x07\
-ignored\x7f\x09max-depth\x12\x04\0\x05scope\x03\0\x13\x01m\x03\x05exact\x03any\x05\
-smart\x04\0\x0bletter-case\x03\0\x15\x01ks\x01r\x0a\x07patterns\x07literal\x7f\x0b\
-letter-case\x16\x05words\x7f\x09multiline\x7f\x08encoding\x17\x06beforey\x05afte\
-ry\x05widthy\x0afiles-only\x7f\x04\0\x04text\x03\0\x18\x01r\x02\x04skipw\x03maxw\
-\x04\0\x04page\x03\0\x1a\x01r\x04\x06numberw\x04texts\x08is-match\x7f\x06is-cut\x7f\
-\x04\0\x04line\x03\0\x1c\x01p\x1d\x01r\x03\x04paths\x07matchesw\x05lines\x1e\x04\
-\0\x0cfile-matches\x03\0\x1f\x01p\x20\x01r\x06\x05files!\x0btotal-filesw\x0dtota\
-l-matchesw\x08searchedw\x0aunreadablew\x04more\x7f\x04\0\x07matches\x03\0\"\x01k\
-\x01\x01kw\x01r\x06\x04kind$\x08min-size%\x08max-size%\x08since-ms%\x08until-ms%\
-\x0cnewest-first\x7f\x04\0\x06filter\x03\0&\x01r\x04\x04paths\x04kind\x01\x04siz\
-ew\x0bmodified-msw\x04\0\x0afound-file\x03\0(\x01p)\x01r\x04\x05files*\x05totalw\
-\x0aunreadablew\x04more\x7f\x04\0\x05found\x03\0+\x01j\x01\x03\x01\x05\x01@\x01\x04\
-paths\0-\x04\0\x0bmetadata-of\x01.\x01j\x01\x0c\x01\x05\x01@\x03\x04paths\x06off\
-setw\x03maxy\0/\x04\0\x04read\x010\x01j\x01\x0e\x01\x05\x01@\x03\x04paths\x06off\
-setw\x05linesw\01\x04\0\x0askip-lines\x012\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x01\
-4\x015\x01@\x01\x06writes3\06\x04\0\x09write-all\x017\x01p\x10\x01o\x028\x7f\x01\
-j\x019\x01\x05\x01@\x03\x04paths\x05after\x17\x03maxy\0:\x04\0\x0eread-directory\
-\x01;\x01j\x01#\x01\x05\x01@\x03\x05files\x14\x04text\x19\x04page\x1b\0<\x04\0\x0b\
-search-text\x01=\x01j\x01,\x01\x05\x01@\x03\x05files\x14\x06filter'\x04page\x1b\0\
->\x04\0\x0afind-files\x01?\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\0\x0fs\
-dk:files/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cproce\
-ssed-by\x02\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
+data\x08\x04when\x07\x04\0\x05write\x03\0\x09\x01ks\x01ky\x01r\x03\x04paths\x07v\
+ersion\x0b\x08moved-to\x0c\x04\0\x07removal\x03\0\x0d\x01r\x04\x04data\x08\x04si\
+zew\x07versions\x08identitys\x04\0\x05chunk\x03\0\x0f\x01r\x03\x06offsetw\x05lin\
+esw\x04sizew\x04\0\x07skipped\x03\0\x11\x01r\x02\x04names\x04kind\x01\x04\0\x05e\
+ntry\x03\0\x13\x01ps\x01r\x06\x04paths\x05globs\x15\x05types\x15\x06hidden\x7f\x07\
+ignored\x7f\x09max-depth\x0c\x04\0\x05scope\x03\0\x16\x01m\x03\x05exact\x03any\x05\
+smart\x04\0\x0bletter-case\x03\0\x18\x01r\x0a\x07patterns\x07literal\x7f\x0blett\
+er-case\x19\x05words\x7f\x09multiline\x7f\x08encoding\x0b\x06beforey\x05aftery\x05\
+widthy\x0afiles-only\x7f\x04\0\x04text\x03\0\x1a\x01r\x02\x04skipw\x03maxw\x04\0\
+\x04page\x03\0\x1c\x01r\x04\x06numberw\x04texts\x08is-match\x7f\x06is-cut\x7f\x04\
+\0\x04line\x03\0\x1e\x01p\x1f\x01r\x03\x04paths\x07matchesw\x05lines\x20\x04\0\x0c\
+file-matches\x03\0!\x01p\"\x01r\x06\x05files#\x0btotal-filesw\x0dtotal-matchesw\x08\
+searchedw\x0aunreadablew\x04more\x7f\x04\0\x07matches\x03\0$\x01k\x01\x01kw\x01r\
+\x06\x04kind&\x08min-size'\x08max-size'\x08since-ms'\x08until-ms'\x0cnewest-firs\
+t\x7f\x04\0\x06filter\x03\0(\x01r\x04\x04paths\x04kind\x01\x04sizew\x0bmodified-\
+msw\x04\0\x0afound-file\x03\0*\x01p+\x01r\x04\x05files,\x05totalw\x0aunreadablew\
+\x04more\x7f\x04\0\x05found\x03\0-\x01j\x01\x03\x01\x05\x01@\x01\x04paths\0/\x04\
+\0\x0bmetadata-of\x010\x01j\x01\x10\x01\x05\x01@\x03\x04paths\x06offsetw\x03maxy\
+\01\x04\0\x04read\x012\x01j\x01\x12\x01\x05\x01@\x03\x04paths\x06offsetw\x05line\
+sw\03\x04\0\x0askip-lines\x014\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x016\x017\x01\
+@\x01\x06writes5\08\x04\0\x09write-all\x019\x01p\x0e\x01@\x02\x06writes5\x08remo\
+vals:\08\x04\0\x0achange-all\x01;\x01p\x14\x01o\x02<\x7f\x01j\x01=\x01\x05\x01@\x03\
+\x04paths\x05after\x0b\x03maxy\0>\x04\0\x0eread-directory\x01?\x01j\x01%\x01\x05\
+\x01@\x03\x05files\x17\x04text\x1b\x04page\x1d\0\xc0\0\x04\0\x0bsearch-text\x01A\
+\x01j\x01.\x01\x05\x01@\x03\x05files\x17\x06filter)\x04page\x1d\0\xc2\0\x04\0\x0a\
+find-files\x01C\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\0\x0fsdk:files/fr\
+ont\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
+\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -1,7 +1,8 @@
 //! The files that the host reads and writes.
 
 use super::{
-    Chunk, Entry, Error, Files, Filter, Found, Matches, Metadata, Page, Scope, Skipped, Text, Write,
+    Chunk, Entry, Error, Files, Filter, Found, Matches, Metadata, Page, Removal, Scope, Skipped,
+    Text, Write,
 };
 use crate::bindings::files::toolhost::plugin::files as wit;
 
@@ -26,6 +27,14 @@ impl Files for Host {
 
     fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
         wit::write_all(writes).map_err(|(index, error)| (index as usize, error.into()))
+    }
+
+    fn change_all(
+        &self,
+        writes: &[Write],
+        removals: &[Removal],
+    ) -> Result<Vec<Metadata>, (usize, Error)> {
+        wit::change_all(writes, removals).map_err(|(index, error)| (index as usize, error.into()))
     }
 
     fn read_directory(
@@ -63,6 +72,16 @@ impl Files for Host {
 
     fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
         of_test().map_err(|error| (0, error))?.write_all(writes)
+    }
+
+    fn change_all(
+        &self,
+        writes: &[Write],
+        removals: &[Removal],
+    ) -> Result<Vec<Metadata>, (usize, Error)> {
+        of_test()
+            .map_err(|error| (0, error))?
+            .change_all(writes, removals)
     }
 
     fn read_directory(

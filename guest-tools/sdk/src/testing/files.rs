@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{search, surroundings};
 use crate::files::{
-    Chunk, Entry, Error, Files, Filter, Found, Kind, Matches, Metadata, Page, Precondition, Scope,
-    Skipped, Text, Write,
+    Chunk, Entry, Error, Files, Filter, Found, Kind, Matches, Metadata, Page, Precondition,
+    Removal, Scope, Skipped, Text, Write,
 };
 
 /// Stands in for the host's files: a tree in memory, below [`Surroundings::workspace_root`](super::Surroundings).
@@ -28,6 +28,7 @@ pub struct FakeFiles {
     aliases: BTreeMap<String, String>,
     failing: BTreeMap<String, Error>,
     written: RefCell<Vec<Vec<Write>>>,
+    removed: RefCell<Vec<Removal>>,
 }
 
 impl FakeFiles {
@@ -70,6 +71,12 @@ impl FakeFiles {
     #[must_use]
     pub fn written(&self) -> Vec<Vec<Write>> {
         self.written.borrow().clone()
+    }
+
+    /// Returns the files that were removed, in the order of the calls.
+    #[must_use]
+    pub fn removed(&self) -> Vec<Removal> {
+        self.removed.borrow().clone()
     }
 
     /// Returns the absolute path that a path stands for, and the content there: `None` for a directory.
@@ -139,6 +146,17 @@ impl FakeFiles {
             _ => self.resolve(&write.path),
         }
     }
+
+    /// Returns the path that is removed: that of a link itself.
+    fn check_removal(&self, removal: &Removal) -> Result<String, Error> {
+        let content = self.content(&removal.path)?;
+        match &removal.version {
+            Some(expected) if *expected != version(&content) => {
+                Err(Error::Changed("file changed since it was read".to_owned()))
+            }
+            _ => Ok(absolute(&removal.path)),
+        }
+    }
 }
 
 impl Files for FakeFiles {
@@ -188,9 +206,30 @@ impl Files for FakeFiles {
     }
 
     fn write_all(&self, writes: &[Write]) -> Result<Vec<Metadata>, (usize, Error)> {
+        self.change_all(writes, &[])
+    }
+
+    fn change_all(
+        &self,
+        writes: &[Write],
+        removals: &[Removal],
+    ) -> Result<Vec<Metadata>, (usize, Error)> {
+        let mut gone = BTreeSet::new();
+        for (index, removal) in removals.iter().enumerate() {
+            let failed = |error| (writes.len() + index, error);
+            let path = self.check_removal(removal).map_err(failed)?;
+            if !gone.insert(path) {
+                let text = "the same file is to be removed twice";
+                return Err(failed(Error::Invalid(text.to_owned())));
+            }
+        }
         let mut paths = BTreeSet::new();
         for (index, write) in writes.iter().enumerate() {
             let path = self.check(write).map_err(|error| (index, error))?;
+            if gone.contains(&path) {
+                let text = "the same file is to be written and removed";
+                return Err((index, Error::Invalid(text.to_owned())));
+            }
             if !paths.insert(path) {
                 let text = "the same file is to be written twice";
                 return Err((index, Error::Invalid(text.to_owned())));
@@ -202,7 +241,11 @@ impl Files for FakeFiles {
             self.tree.borrow_mut().insert(path, write.data.clone());
             written.push(self.metadata(&write.path).map_err(|error| (index, error))?);
         }
+        self.tree
+            .borrow_mut()
+            .retain(|path, _| !gone.contains(path));
         self.written.borrow_mut().push(writes.to_vec());
+        self.removed.borrow_mut().extend_from_slice(removals);
         Ok(written)
     }
 
@@ -339,5 +382,31 @@ mod tests {
             Err((0, Error::Changed(_)))
         ));
         assert_eq!(files.written().len(), 1);
+    }
+
+    #[test]
+    fn removes_with_what_it_writes_or_nothing() {
+        let files = FakeFiles::new().with("a", "old").with("b", "x");
+        let removal = |path: &str, version: Option<String>| Removal {
+            path: path.to_owned(),
+            version,
+            moved_to: None,
+        };
+        let new = || write("new", "old", Precondition::Absent);
+        let stale = removal("b", Some("?".to_owned()));
+        let stale = files.change_all(&[new()], &[removal("a", None), stale]);
+        assert!(matches!(stale, Err((2, Error::Changed(_)))));
+        let missing = files.change_all(&[new()], &[removal("c", None)]);
+        assert_eq!(missing, Err((1, Error::NotFound)));
+        assert_eq!(files.text("new"), None);
+        let version = files.metadata("a").unwrap().version;
+        files
+            .change_all(&[new()], &[removal("a", Some(version))])
+            .unwrap();
+        assert_eq!(
+            (files.text("a"), files.text("new").unwrap()),
+            (None, "old".to_owned())
+        );
+        assert_eq!(files.removed().len(), 1);
     }
 }

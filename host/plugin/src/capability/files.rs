@@ -197,9 +197,10 @@ impl Files {
         error.into()
     }
 
-    async fn write(
+    async fn change(
         &self,
         writes: Vec<wit::Write>,
+        removals: Vec<wit::Removal>,
     ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
         let size = writes.iter().map(|write| write.data.len()).sum();
         let call = match self.writable(size) {
@@ -207,9 +208,10 @@ impl Files {
             Err(error) => return Ok(Err((0, error))),
         };
         let writes: Vec<Write> = writes.into_iter().map(Into::into).collect();
+        let removals = removals.into_iter().map(Into::into).collect();
         let written = call
             .workspace
-            .write_files(writes, Arc::clone(&self.work))
+            .change_files(writes, removals, Arc::clone(&self.work))
             .await;
         match written
             .as_ref()
@@ -278,7 +280,15 @@ impl wit::Host for View<'_, Files> {
         &mut self,
         writes: Vec<wit::Write>,
     ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
-        self.state.write(writes).await
+        self.state.change(writes, Vec::new()).await
+    }
+
+    async fn change_all(
+        &mut self,
+        writes: Vec<wit::Write>,
+        removals: Vec<wit::Removal>,
+    ) -> wasmtime::Result<Result<Vec<wit::Metadata>, (u32, wit::Error)>> {
+        self.state.change(writes, removals).await
     }
 
     async fn search_text(

@@ -4,13 +4,23 @@ use super::wit;
 use crate::convert::{same_fields, same_variants};
 use toolhost_state::unix_time;
 use toolhost_workspace::files::{
-    Chunk, Entry, Error, Kind, Metadata, Precondition, Skipped, Write,
+    Chunk, Entry, Error, Kind, Metadata, Precondition, Removal, Skipped, Write,
 };
 
 same_variants!(Kind => wit::Kind { File, Directory, Symlink, Other });
 same_fields!(Chunk => wit::Chunk { data, size, version, identity });
 same_fields!(Skipped => wit::Skipped { offset, lines, size });
 same_fields!(Entry => wit::Entry { name, kind });
+
+impl From<wit::Removal> for Removal {
+    fn from(removal: wit::Removal) -> Self {
+        Self {
+            path: removal.path,
+            version: removal.version,
+            moved_to: removal.moved_to,
+        }
+    }
+}
 
 impl From<Metadata> for wit::Metadata {
     fn from(metadata: Metadata) -> Self {
