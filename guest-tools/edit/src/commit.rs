@@ -2,7 +2,7 @@
 
 use crate::diff::changed_lines;
 use crate::encoding::Text;
-use crate::plan::{FileEdits, Kind, Planned, Problem, Source, plan};
+use crate::plan::{Content, FileEdits, Kind, Planned, Problem, Source, plan};
 
 /// How often the edits are made in all. Of all writers that are at it at the same time, one succeeds at each turn.
 const TRIES: usize = 256;
@@ -18,6 +18,25 @@ pub trait Files: Source {
     ///
     /// Why none was written.
     fn write(&mut self, changed: &[&Planned]) -> Result<(), NotWritten<Self::Error>>;
+}
+
+/// A change of a file that was planned, and may have to be planned again.
+pub(crate) trait Attempt {
+    /// Returns whether there is anything to write.
+    fn is_changed(&self) -> bool;
+
+    /// Returns the path and the text that the change was made in; `None` if there was no text.
+    fn before(&self) -> Option<(&str, &Text)>;
+}
+
+impl Attempt for Planned {
+    fn is_changed(&self) -> bool {
+        Self::is_changed(self)
+    }
+
+    fn before(&self) -> Option<(&str, &Text)> {
+        Some((&self.path, self.old()))
+    }
 }
 
 /// Why no file was written.
@@ -50,12 +69,33 @@ pub fn edit<F: Files>(
     most: usize,
     files: &mut F,
 ) -> Result<Vec<Planned>, Failure<F::Error>> {
-    let mut first: Option<Vec<Planned>> = None;
+    retry(
+        files,
+        |files| plan(entries, base, most, files),
+        |files, changed| files.write(changed),
+    )
+}
+
+/// Plans changes and writes them, and does both again for as long as a file changed since it was read.
+///
+/// # Errors
+///
+/// See [`edit`].
+pub(crate) fn retry<F: Source, T: Attempt, E>(
+    files: &mut F,
+    mut plan: impl FnMut(&mut F) -> Result<Vec<T>, Vec<Problem>>,
+    write: impl Fn(&mut F, &[&T]) -> Result<(), NotWritten<E>>,
+) -> Result<Vec<T>, Failure<E>> {
+    let mut first: Option<Vec<T>> = None;
     let mut left = TRIES;
     loop {
-        let planned = plan(entries, base, most, files).map_err(|problems| {
+        let planned = plan(files).map_err(|problems| {
             let conflicts = first.iter().flatten();
-            let mut all: Vec<_> = conflicts.filter_map(|old| conflict(old, files)).collect();
+            let conflicts = conflicts.filter_map(|old| {
+                let (path, text) = old.before()?;
+                conflict(path, text, files.read(path).ok()?)
+            });
+            let mut all: Vec<_> = conflicts.collect();
             all.extend(problems);
             Failure::Problems(all)
         })?;
@@ -64,7 +104,7 @@ pub fn edit<F: Files>(
             return Ok(planned);
         }
         left -= 1;
-        match files.write(&changed) {
+        match write(files, &changed) {
             Ok(()) => return Ok(planned),
             Err(NotWritten::Changed(_)) if left > 0 => {
                 first.get_or_insert(planned);
@@ -77,13 +117,10 @@ pub fn edit<F: Files>(
 }
 
 /// Says which lines of a file another writer changed.
-fn conflict(old: &Planned, files: &mut impl Files) -> Option<Problem> {
-    let now = files.read(&old.path).ok()?;
-    let now = Text::read(now.data, Some(old.encoding())).ok()?;
-    let old_text = &old.old().bytes;
-    (now.bytes != *old_text).then(|| {
-        let lines = changed_lines(old_text, &now.bytes);
-        let path = &old.path;
+fn conflict(path: &str, old: &Text, now: Content) -> Option<Problem> {
+    let now = Text::read(now.data, Some(old.encoding)).ok()?;
+    (now.bytes != old.bytes).then(|| {
+        let lines = changed_lines(&old.bytes, &now.bytes);
         let text = format!(
             "edit {path}: another writer changed {lines} at the same time; read the file again"
         );
@@ -95,7 +132,6 @@ fn conflict(old: &Planned, files: &mut impl Files) -> Option<Problem> {
 mod tests {
     use super::*;
     use crate::matcher::Edit;
-    use crate::plan::Content;
 
     /// A file, and the texts that other writers give it, each right before a write.
     struct Busy {

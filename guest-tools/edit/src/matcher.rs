@@ -24,11 +24,13 @@ mod escapes;
 mod exact;
 mod halfway;
 mod hint;
+mod hunk;
 mod indent;
 mod lines;
 mod output;
 mod pattern;
 mod placement;
+mod seek;
 mod splice;
 mod translation;
 mod windows;
@@ -37,6 +39,8 @@ use change::Change;
 use output::Output;
 
 pub use error::{Error, Reason};
+pub(crate) use hunk::{Hunk, HunkLine, Sign, patch};
+pub(crate) use lines::{Ending, Line};
 
 /// How many bytes a file may have after an edit, unless it had more before.
 ///

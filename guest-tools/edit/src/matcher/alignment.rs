@@ -1,6 +1,7 @@
 //! Which line of the search string each line of the replacement stands for.
 
-use super::lines::Line;
+use super::hunk::{HunkLine, Sign};
+use super::lines::{Ending, Line};
 
 /// A line of the replacement.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +35,23 @@ pub(super) enum Origin {
 }
 
 impl Origin {
+    /// Returns it with so many more lines of the search string before.
+    fn behind(self, lines: usize) -> Self {
+        match self {
+            Self::Kept(line) => Self::Kept(line + lines),
+            Self::Changed {
+                line,
+                lead,
+                keeps_trail,
+            } => Self::Changed {
+                line: line + lines,
+                lead,
+                keeps_trail,
+            },
+            Self::Blank | Self::Inserted => self,
+        }
+    }
+
     /// Returns whether the file may say nothing of how the line is indented.
     pub(super) fn is_placed(self) -> bool {
         match self {
@@ -96,6 +114,43 @@ pub(super) fn align<'a>(search: &[Line<'a>], replace: &[Line<'a>]) -> Vec<NewLin
         }
     };
     replace.iter().enumerate().map(new_line).collect()
+}
+
+/// Returns the new lines of a hunk with what they stand for. Context is kept, and lines that are added stand for those that are removed at
+/// the same place, as in [`align`].
+pub(super) fn align_hunk<'a>(hunk: &[HunkLine<'a>]) -> Vec<NewLine<'a>> {
+    let mut all = Vec::new();
+    let mut old = 0;
+    for run in hunk.chunk_by(|one, next| one.is_context() == next.is_context()) {
+        let of = |sign| run.iter().filter(move |line| line.sign == sign);
+        let removed: Vec<_> = of(Sign::Removed).map(|line| line.line).collect();
+        let added: Vec<_> = of(Sign::Added).map(|line| line.line).collect();
+        all.extend(align(&removed, &added).into_iter().map(|new| NewLine {
+            origin: new.origin.behind(old),
+            ends_like: new.ends_like.map(|line| line + old),
+            // A line that is added ends as the hunk says, also as the last one of a file without an end.
+            is_last: new.line.ending == Ending::None,
+            ..new
+        }));
+        old += removed.len();
+        for HunkLine { line, .. } in of(Sign::Context) {
+            all.push(NewLine {
+                line: *line,
+                lead: line.lead(),
+                body: line.body(),
+                trail: line.trail(),
+                origin: Origin::Kept(old),
+                ends_like: Some(old),
+                is_last: false,
+            });
+            old += 1;
+        }
+    }
+    if let Some(last) = all.last_mut() {
+        last.is_last |=
+            matches!(last.origin, Origin::Kept(_)) && hunk.last().is_some_and(HunkLine::is_context);
+    }
+    all
 }
 
 fn origin(old: Option<(usize, Line<'_>)>, new: Line<'_>, is_expansion: bool) -> Origin {

@@ -3,14 +3,16 @@
 use super::Edit;
 use super::alignment::{self, Lead, NewLine, Origin};
 use super::endings::{self, Endings};
+use super::hunk::{HunkLine, Sign};
 use super::lines::{Ending, Line, Lines};
 
 /// An edit, line by line.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
-    /// The lines of the search string. There is at least one.
+    /// The lines of the search string. There is at least one, unless it is a hunk that only adds.
     search: Vec<Line<'a>>,
-    /// The lines of the replacement. There is at least one: an empty text is an empty line without an ending.
+    /// The lines of the replacement. There is at least one, unless it is a hunk that only removes: an empty text is an empty line without an
+    /// ending.
     replace: Vec<NewLine<'a>>,
     changes_endings: bool,
     /// The lines of the search string that are not blank, by their number, and what indents them. None if it does not matter.
@@ -28,8 +30,20 @@ impl<'a> Change<'a> {
         if replace.is_empty() {
             replace.push(Line::EMPTY);
         }
-        let endings = Endings::of(edit.replace.as_bytes());
-        let changes_endings = match Endings::of(edit.search.as_bytes()) {
+        let replace = alignment::align(&search, &replace);
+        Self::aligned(text, search, replace)
+    }
+
+    /// Makes the change that the lines of a hunk are to this text.
+    pub(super) fn of_hunk(text: &[u8], lines: &[HunkLine<'a>]) -> Self {
+        let old = lines.iter().filter(|line| line.sign != Sign::Added);
+        let search = old.map(|line| line.line).collect();
+        Self::aligned(text, search, alignment::align_hunk(lines))
+    }
+
+    fn aligned(text: &[u8], search: Vec<Line<'a>>, replace: Vec<NewLine<'a>>) -> Self {
+        let endings = Endings::of_lines(replace.iter().map(|new| new.line.ending));
+        let changes_endings = match Endings::of_lines(search.iter().map(|old| old.ending)) {
             Endings::Absent => false,
             searched => endings != Endings::Absent && endings != searched,
         };
@@ -37,7 +51,6 @@ impl<'a> Change<'a> {
             Endings::All(_) if !changes_endings => endings::dominant(text),
             _ => None,
         };
-        let replace = alignment::align(&search, &replace);
         let inserts = replace.iter().any(|new| new.origin.is_placed());
         let lines = search
             .iter()

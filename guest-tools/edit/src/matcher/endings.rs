@@ -15,8 +15,13 @@ pub(super) enum Endings {
 
 impl Endings {
     pub(super) fn of(text: &[u8]) -> Self {
+        Self::of_lines(iter(text))
+    }
+
+    /// Returns which of these endings of lines there are, of which the last may be none.
+    pub(super) fn of_lines(lines: impl Iterator<Item = Ending>) -> Self {
         let mut endings = Self::Absent;
-        for ending in iter(text) {
+        for ending in lines.filter(|ending| *ending != Ending::None) {
             match endings {
                 Self::Absent => endings = Self::All(ending),
                 Self::All(first) if first == ending => {}

@@ -4,7 +4,7 @@ use bstr::ByteSlice;
 
 /// How a line ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ending {
+pub(crate) enum Ending {
     /// Not at all: it is the last one.
     None,
     Lf,
@@ -12,7 +12,7 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    pub(super) fn bytes(self) -> &'static [u8] {
+    pub(crate) fn bytes(self) -> &'static [u8] {
         match self {
             Self::None => b"",
             Self::Lf => b"\n",
@@ -23,9 +23,9 @@ impl Ending {
 
 /// A line, and how it ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line<'a> {
-    pub(super) text: &'a [u8],
-    pub(super) ending: Ending,
+pub(crate) struct Line<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) ending: Ending,
 }
 
 impl<'a> Line<'a> {

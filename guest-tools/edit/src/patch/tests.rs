@@ -1,0 +1,384 @@
+//! Patches of files in memory. The formats are compared with their originals in `guest-tools/files/cases.json`.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::plan::{Content, Source};
+use crate::{Bounds, Kind, NotWritten};
+
+/// Files by path, and the texts that other writers give to the first one, each right before a change.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Fake {
+    files: BTreeMap<String, Vec<u8>>,
+    others: Vec<(&'static str, &'static str)>,
+    changes: Vec<String>,
+}
+
+impl Source for Fake {
+    fn read(&mut self, path: &str) -> Result<Content, Problem> {
+        let seen = self.look(path)?;
+        let seen = seen.ok_or_else(|| Problem::new(Kind::NotFound, "no such file or directory"))?;
+        Ok(seen.content)
+    }
+}
+
+impl PatchFiles for Fake {
+    type Error = String;
+
+    fn look(&mut self, path: &str) -> Result<Option<Seen>, Problem> {
+        Ok(self.files.get(path).map(|data| Seen {
+            content: Content {
+                data: data.clone(),
+                version: format!("{data:?}"),
+                identity: path.to_owned(),
+            },
+            is_cut: None,
+        }))
+    }
+
+    fn advice(&mut self, _: &str) -> String {
+        "advice".to_owned()
+    }
+
+    fn change(&mut self, changes: &[&Change]) -> Result<(), NotWritten<String>> {
+        if let Some((path, text)) = self.others.pop() {
+            self.files.insert(path.to_owned(), text.into());
+        }
+        for change in changes {
+            let now = self.files.get(&change.path).map(|data| format!("{data:?}"));
+            if now != change.version {
+                return Err(NotWritten::Changed(change.path.clone()));
+            }
+        }
+        for change in changes {
+            match &change.data {
+                Some(data) => _ = self.files.insert(change.path.clone(), data.clone()),
+                None => _ = self.files.remove(&change.path),
+            }
+            let from = change.moved_from.as_deref().unwrap_or("-");
+            self.changes.push(format!("{} {from}", change.path));
+        }
+        Ok(())
+    }
+}
+
+fn fake(files: &[(&str, &str)]) -> Fake {
+    let files = files
+        .iter()
+        .map(|(path, text)| ((*path).to_owned(), (*text).into()));
+    Fake {
+        files: files.collect(),
+        ..Fake::default()
+    }
+}
+
+fn apply_to(files: &mut Fake, patch: &str) -> Result<Vec<Shown>, String> {
+    apply(patch, Some("/w"), 1 << 20, files).map_err(|failure| match failure {
+        Failure::Problems(problems) => {
+            let texts: Vec<_> = problems.iter().map(ToString::to_string).collect();
+            texts.join("\n")
+        }
+        Failure::Write(text) => text,
+    })
+}
+
+/// Applies a patch of one file.
+fn of_one(text: &str, patch: &str) -> Result<String, String> {
+    let mut files = fake(&[("f", text)]);
+    apply_to(&mut files, patch)?;
+    Ok(String::from_utf8(files.files["f"].clone()).unwrap())
+}
+
+/// Applies hunks in the format of GPT models to a file.
+fn hunks(text: &str, hunks: &str) -> Result<String, String> {
+    of_one(
+        text,
+        &format!("*** Begin Patch\n*** Update File: f\n{hunks}\n*** End Patch"),
+    )
+}
+
+#[test]
+fn sections_of_one_file_are_one_change() {
+    let mut files = fake(&[("a", "1\n"), ("b", "2\n"), ("c", "3\n")]);
+    let patch = "*** Begin Patch
+*** Update File: a
+*** Move to: new
+@@
+-1
++one
+*** Update File: new
+*** Move to: newer
+*** Add File: a
++again
+*** Delete File: b
+*** Add File: b
++2
+*** Add File: gone
++x
+*** Delete File: gone
+*** Update File: c
+*** Move to: d
+*** End Patch";
+    let shown = apply_to(&mut files, patch).unwrap();
+    let text = |path: &str| {
+        files
+            .files
+            .get(path)
+            .map(|data| String::from_utf8_lossy(data).into_owned())
+    };
+    let texts = ["a", "b", "c", "d", "new", "newer", "gone"].map(text);
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        texts,
+        [
+            some("again\n"),
+            some("2\n"),
+            None,
+            some("3\n"),
+            None,
+            some("one\n"),
+            None
+        ]
+    );
+    // What a file became in the end is what is written; a file that was moved away and made again is not moved.
+    assert_eq!(files.changes, ["a -", "newer -", "c -", "d c"]);
+    assert_eq!(shown.len(), 8);
+    assert_eq!(
+        (shown[0].done, shown[0].to.as_deref()),
+        (Done::Moved, Some("new"))
+    );
+    assert_eq!(
+        shown[0].diff(Bounds::NONE),
+        "--- new\n+++ new\n@@ -1 +1 @@\n-1\n+one\n"
+    );
+}
+
+#[test]
+fn all_or_none_and_everything_that_is_wrong_is_said() {
+    let mut files = fake(&[("a", "1\n")]);
+    let before = files.clone();
+    let patch = "*** Begin Patch
+*** Add File: new
++x
+*** Update File: a
+@@
+-2
++3
+*** Update File: a
+@@
+-4
+*** Delete File: missing
+*** End Patch";
+    let text = apply_to(&mut files, patch).unwrap_err();
+    let lines: Vec<_> = text.lines().collect();
+    assert!(
+        lines[0].starts_with("edit a: its lines not found in file."),
+        "{text}"
+    );
+    assert_eq!(
+        lines.last(),
+        Some(&"open missing: no such file or directory; advice")
+    );
+    assert_eq!(files, before);
+}
+
+#[test]
+fn what_others_change_meanwhile_stays_or_conflicts() {
+    let patch = "*** Begin Patch\n*** Update File: f\n@@\n-two\n+2\n*** End Patch";
+    let mut files = fake(&[("f", "one\ntwo\nthree\n")]);
+    files.others = vec![("f", "1\ntwo\n3\n")];
+    apply_to(&mut files, patch).unwrap();
+    assert_eq!(files.files["f"], b"1\n2\n3\n");
+    let mut files = fake(&[("f", "one\ntwo\nthree\n")]);
+    files.others = vec![("f", "one\nTWO\nthree\n")];
+    let text = apply_to(&mut files, patch).unwrap_err();
+    assert!(
+        text.starts_with("edit f: another writer changed line 2 at the same time; read the file again\nedit f: its lines"),
+        "{text}"
+    );
+}
+
+#[test]
+fn hunks_keep_what_the_file_has() {
+    for (name, file, patch, expected) in [
+        (
+            "indentation",
+            "  if a:\n    b()\n",
+            "@@\n if a:\n-  b()\n+  c()\n+  d()",
+            "  if a:\n    c()\n    d()\n",
+        ),
+        (
+            "blanks",
+            "a  \nb\nc\t\n",
+            "@@\n a\n-b\n+B\n c",
+            "a  \nB\nc\t\n",
+        ),
+        (
+            "context between changes",
+            "a \nb \nc \nd \n",
+            "@@\n-a\n+A\n+AA\n b\n-c\n d",
+            "A \nAA\nb \nd \n",
+        ),
+        (
+            "CRLF",
+            "a\r\nb\r\n",
+            "@@\n a\n-b\n+B\n+C",
+            "a\r\nB\r\nC\r\n",
+        ),
+        (
+            "CRLF in both",
+            "a\r\nb\r\n",
+            "@@\r\n a\r\n-b\r\n+B\r",
+            "a\r\nB\r\n",
+        ),
+        (
+            "other endings",
+            "a\r\nb\r\n",
+            "@@\n-a\r\n+a\n b\r",
+            "a\nb\r\n",
+        ),
+        (
+            "byte order mark",
+            "\u{FEFF}a\nb\n",
+            "@@\n-a\n+A",
+            "\u{FEFF}A\nb\n",
+        ),
+        ("no last ending", "a\nb", "@@\n-a\n+A\n b", "A\nb"),
+        ("nothing before", "b", "@@\n+a\n b", "a\nb"),
+        ("nothing behind", "b", "@@\n b\n+c", "b\nc\n"),
+        ("the whole file", "a\nb\n", "@@\n-a\n-b", ""),
+        ("no file", "", "@@\n+a", "a\n"),
+    ] {
+        assert_eq!(hunks(file, patch).as_deref(), Ok(expected), "{name}");
+    }
+}
+
+#[test]
+fn hunks_find_their_place() {
+    let file = "def a():\n  x\n  y\ndef b():\n  x\n  y\ndef c():\n  x\n  y\n";
+    let at = |line: usize| {
+        let mut lines: Vec<_> = file.lines().collect();
+        lines[line - 1] = "  z";
+        lines.join("\n") + "\n"
+    };
+    for (name, patch, line) in [
+        ("the first one", "@@\n-  x\n+  z", 2),
+        ("behind an anchor", "@@ def b():\n-  x\n+  z", 5),
+        (
+            "an anchor that is in the hunk",
+            "@@ def b():\n def b():\n-  x\n+  z",
+            5,
+        ),
+        ("behind two anchors", "@@ def b():\n@@   x\n-  y\n+  z", 6),
+        ("at the end", "@@\n   x\n-  y\n+  z\n*** End of File", 9),
+        ("near a number", "@@ -4,1 +4,1 @@ def b():\n-  x\n+  z", 5),
+        ("nothing behind @@", "@@ ... @@\n-  x\n+  z", 2),
+    ] {
+        assert_eq!(hunks(file, patch), Ok(at(line)), "{name}");
+    }
+    let twice = hunks(file, "@@\n-  x\n+  z\n@@\n-  x\n+  z").unwrap();
+    assert_eq!(twice.matches("  z").count(), 2);
+    let backwards =
+        hunks(file, "@@\n def c():\n-  x\n+  z\n@@\n def b():\n-  x\n+  z").unwrap_err();
+    assert!(
+        backwards.starts_with("edit f (hunk 2 of 2): its lines are at line 4 only, before"),
+        "{backwards}"
+    );
+    let lost = hunks(file, "@@ def d():\n-  x\n+  z").unwrap_err();
+    assert!(
+        lost.contains("the line that @@ names, \"def d():\""),
+        "{lost}"
+    );
+    let applied = hunks("new text\n", "@@\n-old text\n+new text").unwrap_err();
+    assert!(applied.contains("Is the hunk applied already"), "{applied}");
+}
+
+/// A text of a patch, of few different pieces, so that many are nearly right.
+fn pieces() -> impl Strategy<Value = String> {
+    let piece = prop::sample::select(vec![
+        "*** Begin Patch\n",
+        "*** End Patch",
+        "*** Add File: f\n",
+        "*** Update File: f\n",
+        "*** Delete File: f\n",
+        "*** Move to: g\n",
+        "*** End of File\n",
+        "@@\n",
+        "@@ a\n",
+        "@@ -1 +1 @@\n",
+        "@@ -0,0 +1,9 @@\n",
+        "@@ -9,2 +18446744073709551615 @@\n",
+        "--- a/f\n",
+        "+++ b/f\n",
+        "--- /dev/null\n",
+        "+++ /dev/null\n",
+        "diff --git a/f b/f\n",
+        "new file mode 100755\n",
+        "rename from f\n",
+        "rename to g\n",
+        "copy from f\n",
+        "copy to g\n",
+        "\\ No newline at end of file\n",
+        " a\n",
+        "-a\n",
+        "+b\n",
+        "-b\r\n",
+        "+\n",
+        "\n",
+        " \n",
+        "-- \n",
+        "2.1\n",
+        "<<'EOF'\n",
+        "EOF",
+        "```\n",
+        "\u{2014}",
+        "\"",
+        "\\",
+    ]);
+    prop::collection::vec(piece, 0..16).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #[test]
+    fn no_patch_breaks_anything(
+        patch in prop_oneof![pieces(), any::<String>(), pieces().prop_map(|text| format!("*** Begin Patch\n{text}\n*** End Patch"))],
+        file in prop_oneof![Just("a\nb\n"), Just(""), Just("a\r\nb"), Just("\n\n")],
+    ) {
+        let mut files = fake(&[("f", file)]);
+        let before = files.clone();
+        if apply_to(&mut files, &patch).is_err() {
+            prop_assert_eq!(files, before);
+        }
+    }
+
+    #[test]
+    fn a_diff_leads_from_one_text_to_another(
+        old in prop::collection::vec("[abc]{0,2}", 0..30),
+        new in prop::collection::vec("[abc]{0,2}", 0..30),
+        unended in any::<(bool, bool)>(),
+        is_crlf in any::<bool>(),
+        cut in 0..3_u8,
+    ) {
+        let ending = if is_crlf { "\r\n" } else { "\n" };
+        let text = |lines: &[String], unended: bool| {
+            let text: String = lines.iter().map(|line| format!("{line}{ending}")).collect();
+            match unended {
+                true => text.strip_suffix(ending).unwrap_or(&text).to_owned(),
+                false => text,
+            }
+        };
+        let (old, new) = (text(&old, unended.0), text(&new, unended.1));
+        prop_assume!(old != new && !new.is_empty());
+        let diff = crate::diff("f", old.as_bytes(), new.as_bytes(), Bounds::NONE);
+        prop_assert_eq!(of_one(&old, &diff), Ok(new.clone()), "{}", diff);
+        // Counts that are wrong do no harm, and neither do blanks that are missing in empty lines.
+        let diff = match cut {
+            0 => diff.replace(",", ",1"),
+            1 => diff.replace("\n \n", "\n\n"),
+            _ => format!("Subject: x\n\ndiff --git a/f b/f\nindex 1..2 100644\n{diff}-- \n2.1\n"),
+        };
+        prop_assert_eq!(of_one(&old, &diff), Ok(new.clone()), "{}", diff);
+    }
+}
