@@ -74,21 +74,20 @@ impl std::fmt::Display for Misfit {
             Self::Anchor(line, hint) => {
                 write!(
                     f,
-                    "no line of the file from there on is the line that @@ names, {line:?}. Copy a whole line of the file behind @@, or \
-                     leave it out"
+                    "the line {line:?} behind @@ is not in the file, or not below the hunk before. Copy a whole line of the file, or leave it out"
                 )?;
                 hint.iter().try_for_each(|hint| write!(f, ". {hint}"))
             }
             Self::Lines(hint) => {
                 f.write_str(
-                    "its lines not found in file. Verify that the lines with a blank or \"-\" match the file exactly, including \
-                     whitespace and indentation",
+                    "the lines of the hunk are not in the file. Verify that those that begin with a blank or \"-\" match the file exactly, \
+                     including whitespace and indentation",
                 )?;
                 hint.iter().try_for_each(|hint| write!(f, ". {hint}"))
             }
             Self::Order(line) => write!(
                 f,
-                "its lines are at line {line} only, before the end of the hunk in front of it. Put the hunks in the order of the file"
+                "the lines of the hunk are at line {line} only, above the end of the hunk before. Put the hunks in the order of the file"
             ),
             Self::TooLong(reason) => reason.fmt(f),
         }

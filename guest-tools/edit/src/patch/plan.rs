@@ -100,6 +100,10 @@ pub struct Shown {
 }
 
 impl Shown {
+    fn size(&self) -> usize {
+        self.old.len() + self.new.len()
+    }
+
     /// Returns what the section changed, as a unified diff of the text.
     #[must_use]
     pub fn diff(&self, bounds: Bounds) -> String {
@@ -116,19 +120,19 @@ impl Shown {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Body {
     Text(Text),
-    /// It is no text, or is not read as a whole; why.
-    Other(Vec<u8>, String),
+    /// It is no text, or is not read as a whole, and so has no bytes; why.
+    Other(Option<Vec<u8>>, String),
 }
 
 impl Body {
     fn of(seen: Seen) -> Self {
         let data = seen.content.data;
         match seen.is_cut {
-            Some(why) => Self::Other(data, why),
+            Some(why) => Self::Other(None, why),
             // An empty file has any encoding.
             None => match Text::read(data.clone(), None) {
                 Ok(text) => Self::Text(text),
-                Err(why) => Self::Other(data, why.to_string()),
+                Err(why) => Self::Other(Some(data), why.to_string()),
             },
         }
     }
@@ -176,7 +180,8 @@ pub(super) fn plan<F: PatchFiles>(
     most: usize,
     files: &mut F,
 ) -> Result<(Vec<Change>, Vec<Shown>), Vec<Problem>> {
-    let hunks: usize = sections.iter().map(|section| hunks_of(section).len()).sum();
+    let hunks = sections.iter().map(|section| hunks_of(section).len());
+    let hunks: usize = hunks.map(|hunks| hunks.max(1)).sum();
     if hunks > MAX_EDITS {
         let text = format!("{hunks} hunks are too many for one call, which takes {MAX_EDITS}");
         return Err(vec![invalid(text)]);
@@ -198,7 +203,9 @@ pub(super) fn plan<F: PatchFiles>(
                 problems.push(problem);
             }
         }
-        if plan.size() > most {
+        // A file that has many sections is kept once for each, to be shown.
+        let kept: usize = shown.iter().map(Shown::size).sum();
+        if plan.size() > most || kept > 4 * most {
             let text = format!(
                 "the files together are too large for one call, which takes {most} bytes; patch fewer at once"
             );
@@ -228,17 +235,16 @@ struct Plan<'b> {
 }
 
 impl Plan<'_> {
+    /// Returns how many bytes the files have together, each before or after.
     fn size(&self) -> usize {
-        let bodies = self
-            .states
-            .iter()
-            .flat_map(|state| [&state.before, &state.now]);
-        let sizes = bodies.flatten().map(|body| match body {
-            Body::Text(text) => text.bytes.len(),
-            Body::Other(..) => 0,
-        });
-        // Each file counts once, before or after.
-        sizes.sum::<usize>() / 2
+        let size = |body: &Option<Body>| match body {
+            Some(Body::Text(text)) => text.bytes.len(),
+            Some(Body::Other(..)) | None => 0,
+        };
+        let states = self.states.iter();
+        states
+            .map(|state| size(&state.before).max(size(&state.now)))
+            .sum()
     }
 
     fn apply<F: PatchFiles>(
@@ -353,8 +359,8 @@ impl Plan<'_> {
         let body = self.existing(path, index, files)?;
         let (old, encoding) = (body.shown(), body.encoding());
         let new = match (hunks.is_empty(), &body) {
-            // What is only moved can be of any kind, if it was read as a whole.
-            (true, Body::Other(data, why)) if data.is_empty() || to.is_none() => {
+            // A file that is only moved can be of any kind, if it was read as a whole.
+            (true, Body::Other(data, why)) if data.is_none() && to.is_some() => {
                 return Err(invalid(format!("edit {path}: {why}")));
             }
             (true, _) => body.clone(),
@@ -495,7 +501,9 @@ impl Plan<'_> {
         let mut problems = Vec::new();
         let mut changes = Vec::new();
         for state in &self.states {
+            let is_changed = state.now != state.before;
             let data = match state.encoded() {
+                _ if !is_changed => None,
                 Ok(data) => data,
                 Err(problem) => {
                     problems.push(problem);
@@ -509,7 +517,7 @@ impl Plan<'_> {
                 version: state.version.clone(),
                 data,
                 moved_from: origin.map(|from| from.path.clone()),
-                is_changed: state.now != state.before,
+                is_changed,
                 text: match &state.before {
                     Some(Body::Text(text)) => Some(text.clone()),
                     _ => None,
@@ -528,7 +536,8 @@ impl State {
     fn encoded(&self) -> Result<Option<Vec<u8>>, Problem> {
         match &self.now {
             None => Ok(None),
-            Some(Body::Other(data, _)) => Ok(Some(data.clone())),
+            Some(Body::Other(Some(data), _)) => Ok(Some(data.clone())),
+            Some(Body::Other(None, why)) => Err(invalid(format!("edit {}: {why}", self.path))),
             Some(Body::Text(text)) => text.encoded(&text.bytes).map(Some).map_err(|problem| {
                 let path = &self.path;
                 let advice = "use other characters, or convert the file to UTF-8 first";

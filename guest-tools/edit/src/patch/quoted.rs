@@ -14,6 +14,9 @@ const PREFIXES: [(&str, &str); 5] = [
     ("o/", "w/"),
 ];
 
+/// The most bytes of two names that are told apart.
+const LONGEST: usize = 2 * 4096;
+
 /// Returns the name behind `--- ` or `+++ `, without the time that may follow.
 pub(super) fn name(text: &str) -> Cow<'_, str> {
     if let Some((name, _)) = unquote(text) {
@@ -89,18 +92,19 @@ pub(super) fn of_git(text: &str) -> Option<(Cow<'_, str>, Cow<'_, str>)> {
     if let Some((old, rest)) = unquote(text) {
         return Some((old.into(), name(rest.strip_prefix(' ')?)));
     }
-    if let Some((old, new)) = text.split_once(" \"") {
-        let _ = new;
+    if let Some((old, _)) = text.split_once(" \"") {
         let quoted = text.get(old.len() + 1..)?;
         return Some((old.into(), unquote(quoted)?.0.into()));
     }
+    if text.len() > LONGEST {
+        return None;
+    }
     let stripped = |name: &str| name.split_once('/').map(|(_, rest)| rest.to_owned());
-    let halves = text.match_indices(' ').filter_map(|(at, _)| {
+    let mut halves = text.match_indices(' ').filter_map(|(at, _)| {
         let (old, new) = (text.get(..at)?, text.get(at + 1..)?);
         (old == new || stripped(old).is_some() && stripped(old) == stripped(new))
             .then_some((old, new))
     });
-    let mut halves = halves;
     let (old, new) = halves.next()?;
     Some((old.into(), new.into()))
 }

@@ -174,7 +174,7 @@ fn all_or_none_and_everything_that_is_wrong_is_said() {
     let text = apply_to(&mut files, patch).unwrap_err();
     let lines: Vec<_> = text.lines().collect();
     assert!(
-        lines[0].starts_with("edit a: its lines not found in file."),
+        lines[0].starts_with("edit a: the lines of the hunk are not in the file."),
         "{text}"
     );
     assert_eq!(
@@ -195,7 +195,7 @@ fn what_others_change_meanwhile_stays_or_conflicts() {
     files.others = vec![("f", "one\nTWO\nthree\n")];
     let text = apply_to(&mut files, patch).unwrap_err();
     assert!(
-        text.starts_with("edit f: another writer changed line 2 at the same time; read the file again\nedit f: its lines"),
+        text.starts_with("edit f: another writer changed line 2 at the same time; read the file again\nedit f: the lines"),
         "{text}"
     );
 }
@@ -283,16 +283,61 @@ fn hunks_find_their_place() {
     let backwards =
         hunks(file, "@@\n def c():\n-  x\n+  z\n@@\n def b():\n-  x\n+  z").unwrap_err();
     assert!(
-        backwards.starts_with("edit f (hunk 2 of 2): its lines are at line 4 only, before"),
+        backwards
+            .starts_with("edit f (hunk 2 of 2): the lines of the hunk are at line 4 only, above"),
         "{backwards}"
     );
     let lost = hunks(file, "@@ def d():\n-  x\n+  z").unwrap_err();
     assert!(
-        lost.contains("the line that @@ names, \"def d():\""),
+        lost.contains("the line \"def d():\" behind @@ is not in the file"),
         "{lost}"
     );
     let applied = hunks("new text\n", "@@\n-old text\n+new text").unwrap_err();
     assert!(applied.contains("Is the hunk applied already"), "{applied}");
+}
+
+#[test]
+fn hostile_patches_are_refused_in_time() {
+    let many = |line: &str| line.repeat(200_000);
+    for patch in [
+        format!("diff --git {}", many("a ")),
+        format!(
+            "*** Begin Patch\n{}*** End Patch",
+            many("*** Delete File: f\n")
+        ),
+        format!(
+            "*** Begin Patch\n*** Update File: f\n@@\n{}-x\n*** End Patch",
+            many("\n")
+        ),
+        format!(
+            "*** Begin Patch\n*** Update File: f\n{}*** End Patch",
+            many("@@ a\n")
+        ),
+        format!(
+            "--- f\n+++ f\n{}",
+            many("@@ -1,999999999 +1,999999999 @@\n a\n")
+        ),
+        format!(
+            "--- f\n+++ f\n@@ -1,999999999 +1,999999999 @@\n{}",
+            many("--- f\n")
+        ),
+        format!("--- f\n+++ f\n@@ -{0} +{0} @@\n-b\n+c\n", usize::MAX),
+    ] {
+        let mut files = fake(&[("f", "a\n".repeat(1000).as_str())]);
+        let before = files.clone();
+        assert!(apply_to(&mut files, &patch).is_err());
+        assert_eq!(files, before);
+    }
+    let mut files = fake(&[("f", &"a".repeat(1 << 19))]);
+    let section = "*** Update File: f\n*** Move to: f\n";
+    let text = apply_to(
+        &mut files,
+        &format!("*** Begin Patch\n{}*** End Patch", section.repeat(900)),
+    );
+    assert!(
+        text.unwrap_err()
+            .starts_with("the files together are too large")
+    );
 }
 
 /// A text of a patch, of few different pieces, so that many are nearly right.

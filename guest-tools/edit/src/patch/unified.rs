@@ -12,6 +12,9 @@ use super::section::{Action, Destination, Section};
 use super::text::Lines;
 use crate::matcher::{Hunk, Sign};
 
+/// The fence of Markdown, behind which a model goes on in its own words.
+const FENCE: &str = "```";
+
 /// Returns whether lines begin with the header of a file.
 pub(super) fn is_begun(lines: &Lines<'_>) -> bool {
     lines.text(0).starts_with("diff --git ") || is_header(lines, 0)
@@ -24,7 +27,7 @@ fn is_header(lines: &Lines<'_>, at: usize) -> bool {
 
 /// Returns whether a hunk can end before this line: something else begins there.
 fn is_boundary(lines: &Lines<'_>, at: usize) -> bool {
-    const BEGINNINGS: [&str; 6] = ["@@", "diff ", "Index: ", "Only in ", "From ", "===="];
+    const BEGINNINGS: [&str; 7] = ["@@", "diff ", "Index: ", "Only in ", "From ", "====", FENCE];
     let text = lines.text(at);
     at >= lines.len()
         || BEGINNINGS.iter().any(|begin| text.starts_with(begin))
@@ -57,7 +60,10 @@ pub(super) fn parse<'a>(lines: &Lines<'a>) -> Result<Vec<Section<'a>>, Malformed
         } else if line.text.starts_with("Binary files ") {
             return Err(binary(line.number));
         } else if is_text || line.text.trim().is_empty() || is_boundary(lines, at) {
-            is_text |= is_signature(lines, at) || line.text.starts_with("From ");
+            is_text |= is_signature(lines, at)
+                || ["From ", FENCE]
+                    .iter()
+                    .any(|begin| line.text.starts_with(begin));
             at += 1;
         } else {
             return Err(Malformed::new(
