@@ -101,6 +101,7 @@ async fn the_embedded_tools_are_what_providers_take() {
             "read_file",
             "write_file",
             "edit_files",
+            "apply_patch",
             "search_files",
             "find_files"
         ]

@@ -7,6 +7,7 @@ mod edit;
 mod escapes;
 mod grants;
 mod large;
+mod patches;
 mod permissions;
 mod read;
 mod round_trip;

@@ -100,6 +100,7 @@ async fn embedded_plugins_can_be_turned_off() {
             "read_file",
             "write_file",
             "edit_files",
+            "apply_patch",
             "search_files",
             "find_files"
         ]

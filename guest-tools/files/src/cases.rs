@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use toolhost_sdk::testing::{self, FakeFiles};
 use toolhost_sdk::{Tool, ToolError};
 
+use crate::apply_patch::{self, ApplyPatch};
 use crate::edit_files::{self, EditFiles};
 use crate::find_files::{self, FindFiles};
 use crate::read_file::{self, ReadFile};
@@ -45,6 +46,9 @@ fn outcome(case: &Value) -> Map<String, Value> {
         EditFiles::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| reply(edit_files::run(&files, &arguments))),
+        ApplyPatch::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(apply_patch::run(&files, &arguments))),
         SearchFiles::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| {

@@ -1,5 +1,6 @@
 //! Edits of files in memory. Where they match is tested beside what finds that.
 
+use toolhost_sdk::files::Error;
 use toolhost_sdk::testing::{self, FakeFiles};
 
 use super::*;
