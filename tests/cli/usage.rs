@@ -69,6 +69,34 @@ fn bad_usage_is_one_line_and_exits_with_2() {
 }
 
 #[test]
+fn a_tool_for_some_models_is_listed_in_their_formats_or_by_name() {
+    let lists = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout)
+            .unwrap()
+            .contains("apply_patch")
+    };
+    assert!(lists(&["tools", "--format", "openai"]));
+    assert!(lists(&[
+        "tools",
+        "--format",
+        "openai-responses",
+        "--strict"
+    ]));
+    assert!(!lists(&["tools", "--format", "anthropic"]));
+    assert!(!lists(&["tools"]));
+    assert!(lists(&[
+        "tools",
+        "--format",
+        "mcp",
+        "--tools",
+        "read_file,apply_patch"
+    ]));
+    assert!(lists(&["tools", "--tools", "apply_*"]));
+}
+
+#[test]
 fn tools_are_printed_for_each_provider() {
     let output = run(&["tools", "--format", "anthropic"]);
     let tools: Value = serde_json::from_slice(&output.stdout).unwrap();

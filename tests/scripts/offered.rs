@@ -1,7 +1,7 @@
 //! The list of tools that clients are offered: tools, scripts, or both.
 
 use super::*;
-use toolhost_core::{Offer, PluginSet, ToolMode};
+use toolhost_core::{Format, Offer, PluginSet, ToolMode};
 
 use crate::harness;
 
@@ -9,12 +9,13 @@ async fn offering(mode: ToolMode, only: &[&str]) -> Setup {
     let offer = Offer {
         mode,
         only_in_scripts: only.iter().map(|&tool| tool.to_owned()).collect(),
+        ..Offer::default()
     };
     changed(|builder| builder.offer(offer)).await
 }
 
 fn names(setup: &Setup, actor: &Actor) -> Vec<String> {
-    let offered = setup.host.offered(actor);
+    let offered = setup.host.offered(actor, Format::Json);
     offered.into_iter().map(|tool| tool.name).collect()
 }
 
@@ -66,7 +67,13 @@ async fn a_name_that_no_tool_has_is_logged() {
 #[tokio::test]
 async fn the_description_declares_what_the_caller_can_call() {
     let setup = offering(ToolMode::Script, &[]).await;
-    let description = |actor: &Actor| setup.host.offered(actor).swap_remove(0).description;
+    let description = |actor: &Actor| {
+        setup
+            .host
+            .offered(actor, Format::Json)
+            .swap_remove(0)
+            .description
+    };
     let all = description(&actor("all"));
     assert!(!all.contains("{{"), "{all}");
     assert!(all.contains("read_file(args: { /** "), "{all}");

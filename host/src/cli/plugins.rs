@@ -43,9 +43,19 @@ pub(super) struct Options {
         value_name = "TOOL",
         env = "TOOLHOST_TOOLS_IN_SCRIPT",
         value_delimiter = ',',
-        value_parser = tools_in_script
+        value_parser = of_tools
     )]
     tools_in_script: Vec<String>,
+    /// A tool that is offered in every format, even if it is for the models of some, as apply_patch is for those of OpenAI; `*` at the end of
+    /// the name stands for any rest. Can be repeated
+    #[arg(
+        long,
+        value_name = "TOOL",
+        env = "TOOLHOST_TOOLS",
+        value_delimiter = ',',
+        value_parser = of_tools
+    )]
+    tools: Vec<String>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
     #[arg(
@@ -58,7 +68,7 @@ pub(super) struct Options {
 }
 
 /// Reads a name of tools, with `*` at most at its end.
-fn tools_in_script(text: &str) -> Result<String, &'static str> {
+fn of_tools(text: &str) -> Result<String, &'static str> {
     match pattern::is_of_tools(text) {
         true => Ok(text.to_owned()),
         false => Err(
@@ -149,6 +159,7 @@ impl Options {
         Offer {
             mode: self.tool_mode,
             only_in_scripts: self.tools_in_script.clone(),
+            named: self.tools.clone(),
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
             let offered = |builder: Builder| Ok(builder.offer(offer.clone()));
             let host = host::start(common, config.plugins()?, offered).await?;
             options.plugins.require(&host)?;
-            let tools = host.offered(&Actor::new("cli"));
+            let tools = host.offered(&Actor::new("cli"), options.format);
             match options.strict {
                 true => options.format.render_strict(&tools),
                 false => options.format.render(&tools),

@@ -1,7 +1,7 @@
 //! The tools that clients are offered: directly, or in scripts.
 
 use toolhost_call::call::Actor;
-use toolhost_call::tool::Definition;
+use toolhost_call::tool::{Definition, Format};
 
 use super::Host;
 use toolhost_state::pattern;
@@ -37,7 +37,18 @@ pub struct Offer {
     pub mode: ToolMode,
     /// The tools that are offered only in scripts where both ways are open: names, of which `*` at the end stands for any rest.
     pub only_in_scripts: Vec<String>,
+    /// The tools that are offered in every format, even if they are for the models of some: names, of which `*` at the end stands for any
+    /// rest.
+    pub named: Vec<String>,
 }
+
+/// The tools that are offered in some formats only, unless they are named: the plugin, the tool, and the formats. Models of other
+/// providers know no such tool, and have one that they use better.
+const IN_FORMATS: [(&str, &str, &[Format]); 1] = [(
+    "files",
+    "apply_patch",
+    &[Format::OpenAi, Format::OpenAiResponses],
+)];
 
 /// The place of the declarations of tools in a description.
 const PLACEHOLDER: &str = "{{tools}}";
@@ -60,37 +71,62 @@ impl Offer {
             }
         }
     }
-}
 
-impl Host {
-    /// Logs the names and patterns of tools that are offered only in scripts, if no tool has such a name now.
-    pub(super) fn compare_offer(&self) {
-        let offer = &self.inner.offer;
-        if offer.mode != ToolMode::Both {
-            return;
-        }
-        let table = self.inner.plugins.table();
-        for pattern in &offer.only_in_scripts {
-            let mut tools = table.tools.iter();
-            if !tools.any(|tool| pattern::matches(pattern, &tool.name)) {
-                tracing::warn!(pattern, "tools_in_script names a tool that there is not");
+    /// Returns whether a tool is offered in a format.
+    fn has_in(&self, tool: &Definition, format: Format) -> bool {
+        let mut bound = IN_FORMATS.iter();
+        match bound.find(|(plugin, name, _)| *plugin == tool.plugin && *name == tool.name) {
+            None => true,
+            Some((.., formats)) => {
+                let mut named = self.named.iter();
+                formats.contains(&format)
+                    || named.any(|pattern| pattern::matches(pattern, &tool.name))
             }
         }
     }
+}
 
-    /// Returns the tools that this actor is offered, as they are at this moment. If it may use no tool that calls others, it is offered
-    /// all of its tools directly. In the description of a tool that calls others, `{{tools}}` becomes the declarations of those.
-    pub fn offered(&self, actor: &Actor) -> Vec<Definition> {
+impl Host {
+    /// Logs the names and patterns of tools that are offered only in scripts, or in every format, if no tool has such a name now.
+    pub(super) fn compare_offer(&self) {
+        let offer = &self.inner.offer;
+        let table = self.inner.plugins.table();
+        let is_unknown = |pattern: &&String| {
+            let mut tools = table.tools.iter();
+            !tools.any(|tool| pattern::matches(pattern, &tool.name))
+        };
+        for pattern in offer.named.iter().filter(is_unknown) {
+            tracing::warn!(pattern, "tools names a tool that there is not");
+        }
+        if offer.mode != ToolMode::Both {
+            return;
+        }
+        for pattern in offer.only_in_scripts.iter().filter(is_unknown) {
+            tracing::warn!(pattern, "tools_in_script names a tool that there is not");
+        }
+    }
+
+    /// Returns the tools that this actor is offered in a format, as they are at this moment. If it may use no tool that calls others, it is
+    /// offered all of its tools directly. In the description of a tool that calls others, `{{tools}}` becomes the declarations of those.
+    /// A tool that is for the models of other formats is left out, unless the offer or the actor's own list of tools names it.
+    pub fn offered(&self, actor: &Actor, format: Format) -> Vec<Definition> {
         let table = self.inner.plugins.table();
         let calling = |tool: &Definition| {
             let route = table.route(&tool.name);
             route.is_some_and(|route| route.plugin.makes_calls())
         };
-        let usable = table.tools.iter().filter(|tool| actor.may_use(&tool.name));
+        let is_named = |tool: &Definition| {
+            let tools = actor.tools().as_deref();
+            tools.is_some_and(|tools| tools.contains(&tool.name))
+        };
+        let offer = &self.inner.offer;
+        let fits = |tool: &Definition| offer.has_in(tool, format) || is_named(tool);
+        let usable = table.tools.iter();
+        let usable = usable.filter(|tool| actor.may_use(&tool.name) && fits(tool));
         let usable: Vec<_> = usable.collect();
         let offers_all = !usable.iter().any(|tool| calling(tool));
         let is_offered =
-            |tool: &&&Definition| offers_all || calling(tool) || self.inner.offer.lists(&tool.name);
+            |tool: &&&Definition| offers_all || calling(tool) || offer.lists(&tool.name);
         let offered = usable.iter().filter(is_offered).map(|tool| {
             let mut tool = Definition::clone(tool);
             if tool.description.contains(PLACEHOLDER)
@@ -194,6 +230,7 @@ mod tests {
         let offer = |mode| Offer {
             mode,
             only_in_scripts: vec!["weather__*".to_owned(), "read_file".to_owned()],
+            named: Vec::new(),
         };
         for (mode, expected) in [
             (ToolMode::Direct, [true, true, true]),
@@ -205,5 +242,26 @@ mod tests {
             assert_eq!(lists, expected, "{mode}");
         }
         assert_eq!("both".parse(), Ok(ToolMode::Both));
+    }
+
+    #[test]
+    fn a_tool_for_some_models_is_offered_in_their_formats_or_by_name() {
+        let tool = |plugin: &str, name: &str| Definition {
+            name: name.to_owned(),
+            plugin: plugin.to_owned(),
+            ..tools(1).swap_remove(0)
+        };
+        let offer = |named: &[&str]| Offer {
+            named: named.iter().map(|&name| name.to_owned()).collect(),
+            ..Offer::default()
+        };
+        let patch = tool("files", "apply_patch");
+        for &format in Format::ALL {
+            let is_openai = format.name().starts_with("openai");
+            assert_eq!(offer(&[]).has_in(&patch, format), is_openai, "{format}");
+            assert!(offer(&["apply_*"]).has_in(&patch, format), "{format}");
+            assert!(offer(&[]).has_in(&tool("files", "edit_files"), format));
+            assert!(offer(&[]).has_in(&tool("other", "apply_patch"), format));
+        }
     }
 }

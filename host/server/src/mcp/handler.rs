@@ -164,7 +164,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let mut rendered = render(&self.host.offered(caller.principal.actor()))?;
+        let mut rendered = render(&self.host.offered(caller.principal.actor(), Format::Mcp))?;
         if !caller.structured {
             // A tool that promises structured content has to reply with it.
             for tool in &mut rendered {

@@ -28,7 +28,8 @@ struct Parameters {
 
 /// Lists the tools
 ///
-/// In a format that can be passed on to a model's provider as it is. Only tools that the token may use are in it. A client that
+/// In a format that can be passed on to a model's provider as it is. Only tools that the token may use are in it, and a tool that is for the
+/// models of some formats, such as `apply_patch`, is in these formats only. A client that
 /// asks again sends the `ETag` back as `If-None-Match`, and gets a 304 without a body for as long as nothing has changed.
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "listTools", tag = "tools",
@@ -60,7 +61,7 @@ async fn list(
             .parse()
             .map_err(|error: UnknownFormat| Problem::broken_request(error.to_string()))?,
     };
-    let tools = host.offered(principal.actor());
+    let tools = host.offered(principal.actor(), format);
     let rendered = match parameters.strict {
         true => format.render_strict(&tools),
         false => format.render(&tools),
