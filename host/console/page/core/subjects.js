@@ -27,10 +27,17 @@ function pathsOf(files) {
   return paths.length > 3 ? `${paths.slice(0, 3).join(", ")} and ${paths.length - 3} more` : paths.join(", ");
 }
 
+/** Returns the paths of the files that a patch names. @param {unknown} patch */
+function pathsOfPatch(patch) {
+  if (typeof patch !== "string") return "";
+  const named = patch.slice(0, LARGEST).matchAll(/^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(.+)$/gm);
+  return pathsOf([...named].map(([, path]) => path?.trim()));
+}
+
 /** Returns the first of these values that is a text. @param {any} values @param {string[]} names */
 function told(values, names) {
   if (typeof values !== "object" || values === null) return undefined;
-  return pathsOf(values.files) || names.map((name) => firstLine(values[name])).find(Boolean);
+  return pathsOf(values.files) || pathsOfPatch(values.patch) || names.map((name) => firstLine(values[name])).find(Boolean);
 }
 
 /** @param {any} values of the arguments */
