@@ -1,4 +1,4 @@
-//! Pages of chats.
+//! Pages of chats, and the tools that were found in a chat.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,13 @@ use deadpool_postgres::Object;
 use tokio_postgres::Row;
 use toolhost_state::id::ChatId;
 use toolhost_state::unix_time;
-use toolhost_store::{Chat, ChatEvent, ChatPage, ChatQuery, ChatsAfter};
+use toolhost_store::{Chat, ChatEvent, ChatPage, ChatQuery, ChatsAfter, FoundTools};
 
 use crate::Shared;
 use crate::call_row::{time, to_time};
-use crate::database::{Values, run};
+use crate::database::{Values, run, transact};
 use crate::error::Fault;
+use crate::lease::require_lease;
 use crate::listen::CHANNEL;
 use crate::query::Query;
 use crate::readers::{is_read_elsewhere, told};
@@ -35,7 +36,7 @@ impl Shared {
     /// Marks a chat as ended.
     pub(crate) async fn end_chat(&self, chat: &ChatId) -> Result<(), Fault> {
         const END: &str = concat!(
-            "WITH ended AS (UPDATE toolhost.chats SET ended = $2 WHERE chat = $1 AND toolhost.has_lease($3)) ",
+            "WITH ended AS (UPDATE toolhost.chats SET ended = $2, found = NULL WHERE chat = $1 AND toolhost.has_lease($3)) ",
             "SELECT pg_notify($4, $5) WHERE toolhost.has_lease($3) AND ",
             is_read_elsewhere!("$1", "$3")
         );
@@ -49,6 +50,44 @@ impl Shared {
             Ok(())
         })
     }
+
+    /// Adds tools to those that were found in a chat. Returns whether the list has changed.
+    pub(crate) async fn add_found_tools(&self, found: &FoundTools) -> Result<bool, Fault> {
+        // The row stays locked, so that no other host adds tools meanwhile.
+        const KNOWN: &str = "INSERT INTO toolhost.chats AS h (chat, owner) VALUES ($1, $2) \
+             ON CONFLICT (chat) DO UPDATE SET chat = h.chat RETURNING found";
+        const STORE: &str = "UPDATE toolhost.chats SET found = $2 WHERE chat = $1";
+        let host = self.lease.host();
+        transact!(self.database, transaction => {
+            require_lease(transaction, host).await?;
+            let values: &Values<'_> = &[&found.chat.as_str(), &found.principal];
+            let known = transaction.query_one(KNOWN, values).await?;
+            let mut all = names(known.try_get(0)?);
+            let is_changed = found.add_to(&mut all);
+            if is_changed {
+                let all = serde_json::Value::from(all).to_string();
+                transaction.execute(STORE, &[&found.chat.as_str(), &all]).await?;
+            }
+            Ok(is_changed)
+        })
+    }
+
+    /// Returns the names of the tools that were found in a chat.
+    pub(crate) async fn found_tools(&self, chat: &ChatId) -> Result<Vec<String>, Fault> {
+        const FOUND: &str = "SELECT found FROM toolhost.chats WHERE chat = $1";
+        run!(self.database, connection => {
+            let found = connection.prepare_cached(FOUND).await?;
+            let row = connection.query_opt(&found, &[&chat.as_str()]).await?;
+            let found: Option<Option<String>> = row.map(|row| row.try_get(0)).transpose()?;
+            Ok(names(found.flatten()))
+        })
+    }
+}
+
+/// Reads the names of tools that were found. If they cannot be read, none was found: they can be found again.
+fn names(found: Option<String>) -> Vec<String> {
+    let found = found.map(|names| serde_json::from_str(&names).unwrap_or_default());
+    found.unwrap_or_default()
 }
 
 /// Returns the chats with running calls: those of the query, and those that the database knows.

@@ -9,8 +9,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     AgentElsewhere, Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation,
-    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, Home, Limits,
-    NestedCall, NewCall, News, OtherHost, Quarantine, SharedCounts, Store, StoreError,
+    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, FoundTools, Home,
+    Limits, NestedCall, NewCall, News, OtherHost, Quarantine, SharedCounts, Store, StoreError,
     StoredWorkspace, Swept, Switch, Workspaces,
 };
 
@@ -134,6 +134,20 @@ impl Store for Postgres {
         self.change("end a chat", async move |shared| {
             shared.end_chat(&chat).await
         })
+    }
+
+    fn add_found_tools(&self, found: FoundTools) -> Answer<'_, bool> {
+        self.change(
+            "store the tools that a chat has found",
+            async move |shared| shared.add_found_tools(&found).await,
+        )
+    }
+
+    fn found_tools(&self, chat: ChatId) -> Answer<'_, Vec<String>> {
+        self.read(
+            "look up the tools that a chat has found",
+            async move |shared| shared.found_tools(&chat).await,
+        )
     }
 
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {

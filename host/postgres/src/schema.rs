@@ -6,12 +6,14 @@ use crate::error::Fault;
 
 /// The migrations, oldest first. The version of a database is the number of migrations that it has. They only add, so that a host of the
 /// version before can use the database as well.
-const STEPS: [&str; 3] = [
+const STEPS: [&str; 4] = [
     include_str!("schema.sql"),
     // For hosts that take over the chats of another one.
     "CREATE INDEX chats_home ON toolhost.chats (home) WHERE home IS NOT NULL",
     // With which hosts use an agent through the host to which it is connected. NULL: that host is of the version before.
     "ALTER TABLE toolhost.agents ADD COLUMN token text",
+    // The tools that were found in the chat, as JSON. NULL: none.
+    "ALTER TABLE toolhost.chats ADD COLUMN found text",
 ];
 
 /// Upgrades a database to the last step. Hosts that start together do it one after the other.

@@ -22,7 +22,7 @@ pub use values::call::{
     BYTES_OF_PAGE, Begun, CALLS_OF_PAGE, Call, CallPage, CallQuery, CallState, CallSummary,
     CancelAnswer, Cancellation, EndedCall, Ending, NestedCall, NestedRecord, NewCall,
 };
-pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter};
+pub use values::chat::{Chat, ChatPage, ChatQuery, ChatsAfter, FoundTools};
 pub use values::counts::{Counts, Kept, Limits, SharedCounts, Swept};
 pub use values::event::ChatEvent;
 pub use values::news::News;

@@ -9,9 +9,9 @@ use toolhost_state::workspace_name::WorkspaceName;
 
 use crate::{
     AgentElsewhere, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation,
-    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, Home, Limits,
-    NestedCall, NewCall, News, Notice, OtherHost, Process, ProcessQuery, Processes, Quarantine,
-    Session, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
+    ChatEvent, ChatPage, ChatQuery, ConnectedAgent, Counts, EndedCall, Ending, FoundTools, Home,
+    Limits, NestedCall, NewCall, News, Notice, OtherHost, Process, ProcessQuery, Processes,
+    Quarantine, Session, StoreError, StoredWorkspace, Swept, Switch, Workspaces,
 };
 
 /// The answer of a store. If the caller drops the future of a change before it is ready, the change may have been made.
@@ -57,8 +57,15 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// Returns a page of chats, those with running calls first.
     fn chats(&self, query: ChatQuery) -> Answer<'_, ChatPage>;
 
-    /// Marks a chat as ended. The next call that begins in the chat clears the mark.
+    /// Marks a chat as ended, and forgets the tools that were found in it. The next call that begins in the chat clears the mark.
     fn end_chat(&self, chat: ChatId) -> Answer<'_, ()>;
+
+    /// Adds tools to those that were found in a chat, in this order, and stores the chat if it is not known. A tool that was found before
+    /// keeps its place. Returns whether the list has changed. The check and the write are atomic.
+    fn add_found_tools(&self, found: FoundTools) -> Answer<'_, bool>;
+
+    /// Returns the names of the tools that were found in a chat since it began, in the order in which they were found.
+    fn found_tools(&self, chat: ChatId) -> Answer<'_, Vec<String>>;
 
     /// Drops outcomes and ids beyond the limits of age and number. Each token has a share of the room, and each chat has a share of
     /// that of its token.

@@ -6,8 +6,8 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Notice, Process,
-    ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, FoundTools, Limits, LocalStore, NestedCall, NewCall,
+    Notice, Process, ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 #[derive(Debug)]
@@ -36,6 +36,8 @@ impl Store for Forgetful {
         calls(CallQuery) -> CallPage = CallPage::default();
         chats(ChatQuery) -> ChatPage = ChatPage::default();
         end_chat(ChatId) -> () = ();
+        add_found_tools(FoundTools) -> bool = false;
+        found_tools(ChatId) -> Vec<String> = Vec::new();
         sweep(Limits) -> Swept = Swept::default();
         put_workspace(StoredWorkspace) -> () = ();
         remove_workspace(WorkspaceName) -> () = ();

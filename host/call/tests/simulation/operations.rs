@@ -8,7 +8,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, NestedCall, NewCall, News, Store,
+    ChatQuery, Counts, EndedCall, Ending, FoundTools, Limits, NestedCall, NewCall, News, Store,
     StoredWorkspace, Swept, Workspaces,
 };
 
@@ -83,6 +83,14 @@ impl Store for Model {
     }
 
     fn end_chat(&self, _: ChatId) -> Answer<'_, ()> {
+        nothing()
+    }
+
+    fn add_found_tools(&self, _: FoundTools) -> Answer<'_, bool> {
+        nothing()
+    }
+
+    fn found_tools(&self, _: ChatId) -> Answer<'_, Vec<String>> {
         nothing()
     }
 

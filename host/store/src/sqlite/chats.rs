@@ -1,13 +1,40 @@
-//! Pages of chats.
+//! Pages of chats, and the tools that were found in a chat.
 
 use std::ops::Bound;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use toolhost_state::id::ChatId;
 
+use super::core::Core;
 use super::fault::Fault;
 use super::filter::Filter;
-use crate::{Chat, ChatPage, ChatQuery};
+use crate::{Chat, ChatPage, ChatQuery, FoundTools};
+
+impl Core {
+    pub(super) fn add_found_tools(&mut self, found: &FoundTools) -> Result<bool, Fault> {
+        const STORE: &str = "UPDATE chats SET found = ?2 WHERE no = ?1";
+        let (number, _) = self.chat(&found.chat, &found.principal)?;
+        let mut all = found_tools(&self.connection, &found.chat)?;
+        let is_changed = found.add_to(&mut all);
+        if is_changed {
+            let all = serde_json::Value::from(all).to_string();
+            let mut store = self.connection.prepare_cached(STORE)?;
+            store.execute(params![number, all])?;
+        }
+        Ok(is_changed)
+    }
+}
+
+/// Returns the names of the tools that were found in a chat. If they cannot be read, none was found: they can be found again.
+pub(super) fn found_tools(connection: &Connection, chat: &ChatId) -> Result<Vec<String>, Fault> {
+    const FOUND: &str = "SELECT found FROM chats WHERE name = ?1 AND found IS NOT NULL";
+    let mut found = connection.prepare_cached(FOUND)?;
+    let found: Option<String> = found
+        .query_row([chat.as_str()], |row| row.get(0))
+        .optional()?;
+    let found = found.map(|names| serde_json::from_str(&names).unwrap_or_default());
+    Ok(found.unwrap_or_default())
+}
 
 /// Returns a page of chats: first those in `query.busy`, then the others, each group sorted by name.
 pub(super) fn page(connection: &Connection, query: &ChatQuery) -> Result<ChatPage, Fault> {

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     Answer, Begun, Binding, Call, CallPage, CallQuery, CancelAnswer, Cancellation, ChatPage,
-    ChatQuery, Counts, EndedCall, Ending, Limits, LocalStore, NestedCall, NewCall, Notice, Process,
-    ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
+    ChatQuery, Counts, EndedCall, Ending, FoundTools, Limits, LocalStore, NestedCall, NewCall,
+    Notice, Process, ProcessQuery, Processes, Session, Store, StoredWorkspace, Swept, Workspaces,
 };
 
 impl Store for Sqlite {
@@ -86,6 +86,19 @@ impl Store for Sqlite {
 
     fn end_chat(&self, chat: ChatId) -> Answer<'_, ()> {
         self.change("end a chat", move |core| core.end_chat(&chat))
+    }
+
+    fn add_found_tools(&self, found: FoundTools) -> Answer<'_, bool> {
+        self.change("store the tools that a chat has found", move |core| {
+            core.add_found_tools(&found)
+        })
+    }
+
+    fn found_tools(&self, chat: ChatId) -> Answer<'_, Vec<String>> {
+        self.read(
+            "look up the tools that a chat has found",
+            move |connection| chats::found_tools(connection, &chat),
+        )
     }
 
     fn sweep(&self, limits: Limits) -> Answer<'_, Swept> {

@@ -77,7 +77,7 @@ impl Core {
     pub(super) fn end_chat(&mut self, chat: &ChatId) -> Result<(), Fault> {
         let mut end = self
             .connection
-            .prepare_cached("UPDATE chats SET ended = ?2 WHERE name = ?1")?;
+            .prepare_cached("UPDATE chats SET ended = ?2, found = NULL WHERE name = ?1")?;
         end.execute(params![chat.as_str(), self.now.wall])?;
         Ok(())
     }

@@ -52,6 +52,8 @@ CREATE INDEX bindings_workspace ON bindings (workspace);
 CREATE INDEX calls_running ON calls (state) WHERE state = 0;
 ", "
 CREATE TABLE notices (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, sum INTEGER NOT NULL);
+", "
+ALTER TABLE chats ADD COLUMN found TEXT;
 "];
 
 /// Upgrades a file to the last of these steps. Before an older file is changed, `copy` is called with its version.

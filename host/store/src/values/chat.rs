@@ -35,6 +35,33 @@ impl Chat {
     }
 }
 
+/// Tools that were found in a chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundTools {
+    /// The chat.
+    pub chat: ChatId,
+    /// The name of the token that uses the chat.
+    pub principal: String,
+    /// Their names, the best match first.
+    pub tools: Vec<String>,
+}
+
+impl FoundTools {
+    /// The maximum number of tools that a chat remembers as found. Further ones are not added.
+    pub const MOST: usize = 256;
+
+    /// Adds the tools to those that were found before. Returns whether the list has changed.
+    pub fn add_to(&self, found: &mut Vec<String>) -> bool {
+        let before = found.len();
+        for tool in &self.tools {
+            if found.len() < Self::MOST && !found.contains(tool) {
+                found.push(tool.clone());
+            }
+        }
+        found.len() > before
+    }
+}
+
 /// A page of a list of chats.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChatPage {

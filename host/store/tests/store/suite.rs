@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use toolhost_store::{
-    Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, Limits, NewCall, Store,
+    Begun, CallQuery, CallState, CallSummary, ChatQuery, EndedCall, FoundTools, Limits, NewCall,
+    Store,
 };
 
 use crate::values::{call, cancellation, ended, limits};
@@ -44,6 +45,7 @@ pub(crate) async fn of_one_host(place: impl Fn() -> Box<dyn Place>) {
     lookup::texts_are_found(&*place().open().await).await;
     lookup::calls_of_other_tools_are_not_listed(&*place().open().await).await;
     lookup::chats_are_listed(&*place().open().await).await;
+    found_tools_keep_their_order_and_go_with_their_chat(&*place().open().await).await;
 }
 
 pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
@@ -53,6 +55,51 @@ pub(crate) async fn begin(store: &dyn Store, chat: &str, id: &str) -> Begun {
 pub(crate) async fn run(store: &dyn Store, chat: &str, id: &str) {
     assert_eq!(begin(store, chat, id).await, Begun::New, "{chat} {id}");
     store.end(ended(chat, id)).await.unwrap();
+}
+
+/// Adds tools to those that were found in a chat. Returns whether the list has changed.
+async fn find(store: &dyn Store, chat: &str, tools: &[&str]) -> bool {
+    let found = FoundTools {
+        chat: chat.parse().unwrap(),
+        principal: "web".to_owned(),
+        tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
+    };
+    store.add_found_tools(found).await.unwrap()
+}
+
+async fn found(store: &dyn Store, chat: &str) -> Vec<String> {
+    store.found_tools(chat.parse().unwrap()).await.unwrap()
+}
+
+async fn found_tools_keep_their_order_and_go_with_their_chat(store: &dyn Store) {
+    assert!(found(store, "c").await.is_empty());
+    assert!(find(store, "c", &["z", "a", "z"]).await);
+    assert!(!find(store, "c", &["a"]).await, "it was found before");
+    assert!(find(store, "c", &["m", "a"]).await);
+    assert_eq!(found(store, "c").await, ["z", "a", "m"]);
+    assert!(found(store, "d").await.is_empty());
+    // Several calls find tools at the same time, and none of the tools is lost.
+    let names: Vec<_> = (0..20).map(|number| number.to_string()).collect();
+    let finds = names
+        .iter()
+        .map(async |name| find(store, "e", &[name]).await);
+    assert!(
+        join_all(finds)
+            .await
+            .into_iter()
+            .all(|is_changed| is_changed)
+    );
+    let mut all = found(store, "e").await;
+    all.sort_by_key(|name| name.parse::<u32>().unwrap());
+    assert_eq!(all, names);
+    let many: Vec<_> = (0..300).map(|number| number.to_string()).collect();
+    let many: Vec<_> = many.iter().map(String::as_str).collect();
+    assert!(find(store, "e", &many).await);
+    assert_eq!(found(store, "e").await.len(), FoundTools::MOST);
+    // A chat that was ended begins anew.
+    run(store, "c", "1").await;
+    store.end_chat("c".parse().unwrap()).await.unwrap();
+    assert!(found(store, "c").await.is_empty());
 }
 
 async fn an_id_runs_once(store: &dyn Store) {
@@ -156,8 +203,10 @@ async fn everything_is_there_after_a_restart(place: &dyn Place) {
     run(&*store, "c", "1").await;
     store.cancel(cancellation("c", "2", None)).await.unwrap();
     store.end_chat("c".parse().unwrap()).await.unwrap();
+    assert!(find(&*store, "found", &["a"]).await);
     place.kill(store).await;
     let store = place.open().await;
+    assert_eq!(found(&*store, "found").await, ["a"]);
     let chats = store
         .chats(ChatQuery {
             limit: 9,

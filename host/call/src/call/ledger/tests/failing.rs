@@ -117,6 +117,7 @@ handed! {
     cancel(fence: Cancellation) -> CancelAnswer;
     interrupt() -> Vec<Call>;
     end_chat(chat: ChatId) -> ();
+    add_found_tools(found: toolhost_store::FoundTools) -> bool;
     sweep(limits: toolhost_store::Limits) -> Swept;
     put_workspace(workspace: StoredWorkspace) -> ();
     remove_workspace(name: WorkspaceName) -> ();
@@ -131,6 +132,7 @@ handed! {
     nested(chat: ChatId, outer: CallId) -> Vec<NestedCall>;
     calls(query: CallQuery) -> CallPage;
     chats(query: ChatQuery) -> ChatPage;
+    found_tools(chat: ChatId) -> Vec<String>;
     workspaces() -> Workspaces;
     }
 }
