@@ -26,7 +26,8 @@ pub trait Calls: fmt::Debug {
     /// [`Error::Denied`] if no tool can be called here.
     fn tools(&self) -> Result<Vec<Tool>, Error>;
 
-    /// Returns at most `max` tools whose name or description has words of the query, the best match first.
+    /// Returns at most `max` tools that have words of the query in their name, title, description or arguments, the best match first.
+    /// A query without words matches every tool.
     ///
     /// # Errors
     ///
