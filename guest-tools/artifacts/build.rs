@@ -12,9 +12,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The guests, as [`compile::compile`] takes them.
-const GUESTS: [(&str, &str, &str); 3] = [
+const GUESTS: [(&str, &str, &str); 4] = [
     ("toolhost-shell", "shell", "SHELL_COMPONENT"),
     ("toolhost-files", "files", "FILES_COMPONENT"),
+    ("toolhost-find", "find", "FIND_COMPONENT"),
     ("toolhost-script", "script", "SCRIPT_COMPONENT"),
 ];
 

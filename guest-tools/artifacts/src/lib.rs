@@ -10,6 +10,11 @@ pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));
 /// It needs the grant `files`.
 pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));
 
+/// The component of the tool `find_tools`.
+///
+/// It needs the grant `calls`.
+pub const FIND: &[u8] = include_bytes!(env!("FIND_COMPONENT"));
+
 /// The component of the tool `run_script`.
 ///
 /// It needs the grant `calls`.
