@@ -29,7 +29,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
@@ -51,7 +51,7 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::Builder;
-pub use embedded::{EMBEDDED, RUN_SCRIPT, SCRIPT, script};
+pub use embedded::{EMBEDDED, FIND_TOOLS, RUN_SCRIPT, SCRIPT, find_tools, script};
 pub use input::{INPUT_TOOL, InputError};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
@@ -114,6 +114,8 @@ struct Inner {
     notices: notices::Board,
     /// Ends the work on notices when the host is dropped.
     _watching: DropGuard,
+    /// Tells of the chats in which tools were found.
+    found: broadcast::Sender<ChatId>,
     /// Notified when the store should be told again which agents are connected.
     reconnected: Arc<Notify>,
 }

@@ -37,6 +37,18 @@ pub(super) fn check(reply: wit::Reply, limit: usize, tool: &str) -> Result<Reply
     })
 }
 
+/// Returns the names of the tools that a reply says it has found. A list that cannot be read names none.
+pub(super) fn found(reply: &wit::Reply) -> Vec<String> {
+    /// The name in a reply's `extra`.
+    const FOUND: &str = "found";
+    /// The most bytes of the list: those of more names than a chat remembers.
+    const MOST: usize = 64 << 10;
+    let mut extra = reply.extra.iter();
+    let found = extra.find(|(name, json)| name == FOUND && json.len() <= MOST);
+    let names = found.map(|(_, json)| serde_json::from_str(json).unwrap_or_default());
+    names.unwrap_or_default()
+}
+
 fn convert(part: wit::Content, replaced: &mut usize) -> Result<Content, Failure> {
     Ok(match part {
         wit::Content::Text(text) => Content::Text { text },
@@ -165,6 +177,31 @@ mod tests {
             "the tool was stopped: reply limit of 400 bytes reached: it has 428 bytes"
         );
         assert!(check(reply((0..100).map(|_| text(0)).collect()), 400, "t").is_err());
+    }
+
+    #[test]
+    fn the_tools_that_a_reply_has_found_are_names() {
+        let found = |name: &str, json: &str| {
+            let extra = vec![
+                ("other".to_owned(), "1".to_owned()),
+                (name.to_owned(), json.to_owned()),
+            ];
+            super::found(&wit::Reply {
+                extra,
+                ..reply(Vec::new())
+            })
+        };
+        assert_eq!(found("found", r#"["a","b"]"#), ["a", "b"]);
+        let long = format!("[{:?}]", "a".repeat(64 << 10));
+        for (name, json) in [
+            ("else", r#"["a"]"#),
+            ("found", "a"),
+            ("found", "[1]"),
+            ("found", "{}"),
+            ("found", long.as_str()),
+        ] {
+            assert!(found(name, json).is_empty(), "{name} {json}");
+        }
     }
 
     #[test]

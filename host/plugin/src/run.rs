@@ -249,7 +249,17 @@ impl Plugin {
         let grace = started.grace(self.limits.cancel_grace);
         let settled = settle(guest, &deadline, &context.cancelled, grace).await;
         let reply = match settled {
-            Ok(Ok(reply)) => reply::check(reply, self.limits.reply, tool),
+            Ok(Ok(reply)) => {
+                let found = self.found(&reply::found(&reply));
+                let checked = reply::check(reply, self.limits.reply, tool);
+                if checked.is_ok()
+                    && !found.is_empty()
+                    && let Some(calls) = &context.nested
+                {
+                    calls.offer(found).await;
+                }
+                checked
+            }
             Ok(Err(error)) => return Err(error.into()),
             Err(failure) => Err(failure),
         };
@@ -260,6 +270,12 @@ impl Plugin {
             }
             failure.into()
         })
+    }
+
+    /// Returns the tools of these names that the plugin may call.
+    fn found(&self, names: &[String]) -> Vec<String> {
+        let names = names.iter().filter(|name| self.may_call(name));
+        names.cloned().collect()
     }
 
     /// Asks the plugin for its tools, outside any call. Returns the tools, and the bytes of memory that the listing took.

@@ -32,6 +32,10 @@ pub trait NestedCalls: Debug + Send + Sync {
         arguments: Arguments,
     ) -> BoxFuture<'static, Result<Arc<Outcome>, CallError>>;
 
+    /// Offers tools of these names to the clients of the running call's chat from now on, as far as the running call may use them. How clients
+    /// are offered tools is the host's to decide: it may offer them anyway, or not at all.
+    fn offer(&self, tools: Vec<String>) -> BoxFuture<'_, ()>;
+
     /// Cancels a nested call, and waits until it has ended.
     fn cancel(&self, number: u32) -> BoxFuture<'static, ()>;
 }

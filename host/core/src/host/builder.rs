@@ -12,7 +12,7 @@ use super::notices::Board;
 use super::workspaces::{Oversight, Providers, Routed, Workspaces, keep_up};
 use super::{
     Host, Inner, Offer, PluginSet, PluginSource, Plugins, StartError, connected, embedded,
-    interrupted, live, neighbours, observe, readers,
+    interrupted, live, neighbours, observe, offer, readers,
 };
 use toolhost_call::approval::Approval;
 use toolhost_call::audit::Audit;
@@ -369,6 +369,7 @@ impl Builder {
             offer: self.offer,
             notices,
             _watching: watching,
+            found: offer::chats_with_found_tools(),
             reconnected: Arc::default(),
         };
         let inner = Arc::new(inner);

@@ -9,7 +9,7 @@ use toolhost_plugin::{Engine, Grants, LoadError, Options, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 /// The names of the plugins that are part of the program.
-pub const EMBEDDED: [&str; 3] = ["shell", "files", SCRIPT];
+pub const EMBEDDED: [&str; 4] = ["shell", "files", SCRIPT, FIND_TOOLS];
 
 /// The name of the plugin of scripts. A host has it only if it is among its plugins: see [`script`].
 pub const SCRIPT: &str = "script";
@@ -20,6 +20,14 @@ pub const RUN_SCRIPT: &str = "run_script";
 /// Returns the plugin of scripts with these options, for [`PluginSet::sources`](super::PluginSet::sources).
 pub fn script(options: Options) -> PluginSource {
     PluginSource::bytes(Bytes::from_static(toolhost_artifacts::SCRIPT), options)
+}
+
+/// The name of the plugin that finds tools, and of its one tool. A host has it only if it is among its plugins: see [`find_tools`].
+pub const FIND_TOOLS: &str = "find_tools";
+
+/// Returns the plugin that finds tools with these options, for [`PluginSet::sources`](super::PluginSet::sources).
+pub fn find_tools(options: Options) -> PluginSource {
+    PluginSource::bytes(Bytes::from_static(toolhost_artifacts::FIND), options)
 }
 
 /// The tool of the plugin `shell` that starts commands.

@@ -118,6 +118,12 @@ impl NestedCalls for OfCall {
         })
     }
 
+    fn offer(&self, mut tools: Vec<String>) -> BoxFuture<'_, ()> {
+        let table = self.host.inner.plugins.table();
+        tools.retain(|tool| self.may_use(&table, tool));
+        Box::pin(self.host.add_found(&self.outer, tools))
+    }
+
     fn cancel(&self, number: u32) -> BoxFuture<'static, ()> {
         let host = self.host.clone();
         let (chat, actor) = (self.outer.chat.clone(), self.outer.actor.clone());
