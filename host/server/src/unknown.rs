@@ -1,6 +1,6 @@
 //! Messages about things that do not exist or that the client may not see. The client cannot tell the two apart.
 
-use toolhost_core::Host;
+use toolhost_core::{FIND_TOOLS, Host, RUN_SCRIPT};
 use toolhost_http::access::Principal;
 
 /// The maximum length of a client's made-up name in a message.
@@ -15,8 +15,14 @@ pub(super) fn tool(host: &Host, principal: &Principal, name: &str) -> String {
         .filter(|tool| principal.may_use(tool))
         .collect();
     let mut text = format!("there is no tool {}", cut(name));
-    if name == "run_script" && !tools.iter().any(|tool| tool.name.as_str() == name) {
-        text += ": scripts are off, and `tool_mode` of the server turns them on";
+    if !tools.iter().any(|tool| tool.name.as_str() == name) {
+        text += match name {
+            RUN_SCRIPT => ": scripts are off, and `tool_mode` of the server turns them on",
+            FIND_TOOLS => {
+                ": the search for tools is off, and `tool_mode` of the server turns it on"
+            }
+            _ => "",
+        };
     }
     if !known.is_empty() {
         text += &format!("; the tools are {}", known.join(", "));

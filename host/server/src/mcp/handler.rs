@@ -17,8 +17,8 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use super::caller::{Caller, Revived, Session};
-use super::subscriptions::{MAX_WATCHED, Subscriptions, Watch};
+use super::caller::{Caller, Revived, Session, http_extension};
+use super::subscriptions::{MAX_WATCHED, Subscriptions, ToolChanges, Watch};
 use super::{McpOptions, call, errors, resources, tasks};
 use crate::unknown::cut;
 use toolhost_call::tool::{Definition, Format};
@@ -164,7 +164,16 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let mut rendered = render(&self.host.offered(caller.principal.actor(), Format::Mcp))?;
+        let actor = caller.principal.actor();
+        let offered = match caller.reach {
+            // The next request has another chat.
+            Some(_) => self.host.offered_without_chat(actor, Format::Mcp),
+            None => {
+                let offered = self.host.offered_in(actor, &caller.chat, Format::Mcp).await;
+                offered.map_err(|refused| errors::not_now(&refused))?
+            }
+        };
+        let mut rendered = render(&offered)?;
         if !caller.structured {
             // A tool that promises structured content has to reply with it.
             for tool in &mut rendered {
@@ -295,7 +304,10 @@ impl ServerHandler for Handler {
         if self.telling.set(ended.clone().drop_guard()).is_err() {
             return;
         }
-        let mut changes = self.host.tools_changed();
+        let session = self.session.as_ref();
+        let session = session.or_else(|| http_extension(&context.extensions));
+        let chat = session.map(|session| session.chat.clone());
+        let mut changes = ToolChanges::of_list(&self.host, chat);
         if context.extensions.get::<Revived>().is_some() {
             // The client has its list of tools from another server.
             changes.mark_changed();
@@ -324,7 +336,8 @@ impl ServerHandler for Handler {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let (sink, accepted) = (context.sink(), context.accepted());
         let caller = self.caller(context.request_context())?;
-        let changes = Watch::Tools(self.host.tools_changed());
+        let chat = caller.reach.is_none().then(|| caller.chat.clone());
+        let changes = Watch::Tools(ToolChanges::of_list(&self.host, chat));
         let tools = async {
             if accepted.tools_list_changed == Some(true) {
                 let tell = || async move { sink.notify_tool_list_changed().await.is_ok() };

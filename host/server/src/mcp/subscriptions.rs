@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rmcp::ErrorData;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::caller::Caller;
@@ -83,14 +85,69 @@ pub(super) enum Watch {
         listener: Listener,
     },
     /// A wait for changes of the tools, and so of their resources.
-    Tools(tokio::sync::watch::Receiver<u64>),
+    Tools(ToolChanges),
+}
+
+/// The changes of the tools that a client is offered.
+#[derive(Debug)]
+pub(super) struct ToolChanges {
+    /// Changes of the tools that there are.
+    changes: watch::Receiver<u64>,
+    /// The chats in which tools are found, and the chat of the client; `None`: the client does not ask for the list of tools.
+    found: Option<(broadcast::Receiver<ChatId>, ChatId)>,
+}
+
+impl ToolChanges {
+    /// Begins to wait for changes of the tools that there are.
+    fn new(host: &Host) -> Self {
+        let changes = host.tools_changed();
+        Self {
+            changes,
+            found: None,
+        }
+    }
+
+    /// Begins to wait for changes of the list of tools that is offered in a chat; `None`: in no chat that lasts.
+    pub(super) fn of_list(host: &Host, chat: Option<ChatId>) -> Self {
+        let found = chat.map(|chat| (host.tools_found(), chat));
+        Self {
+            found,
+            ..Self::new(host)
+        }
+    }
+
+    /// Takes the tools for changed, because the client may have another list of them.
+    pub(super) fn mark_changed(&mut self) {
+        self.changes.mark_changed();
+    }
+
+    /// Waits for the next change. Returns `false` if there will be none, because the host is gone.
+    async fn changed(&mut self) -> bool {
+        let Some((found, chat)) = &mut self.found else {
+            return self.changes.changed().await.is_ok();
+        };
+        let is_found = async {
+            loop {
+                match found.recv().await {
+                    Ok(other) if other != *chat => {}
+                    // After a lag, the chat may be among those that were missed.
+                    Ok(_) | Err(RecvError::Lagged(_)) => return true,
+                    Err(RecvError::Closed) => return false,
+                }
+            }
+        };
+        tokio::select! {
+            changed = self.changes.changed() => changed.is_ok(),
+            is_found = is_found => is_found,
+        }
+    }
 }
 
 impl Watch {
     /// Begins to wait, if the caller can read the resource.
     pub(super) async fn of(host: &Host, caller: &Caller, uri: &str) -> Result<Self, ErrorData> {
         if resources::owner(host, caller, uri).is_some() {
-            return Ok(Self::Tools(host.tools_changed()));
+            return Ok(Self::Tools(ToolChanges::new(host)));
         }
         if uri == notices::URI {
             return Ok(Self::Notices {
@@ -113,7 +170,7 @@ impl Watch {
     pub(super) async fn notify<F: Future<Output = bool>>(self, tell: impl Fn() -> F) {
         match self {
             Self::Tools(mut changes) => {
-                while changes.changed().await.is_ok() && tell().await {
+                while changes.changed().await && tell().await {
                     tokio::time::sleep(PAUSE).await;
                 }
             }

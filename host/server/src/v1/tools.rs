@@ -1,4 +1,4 @@
-//! `GET /v1/tools?format=`: the tools, in a dialect of the client's choice.
+//! `GET /v1/tools?format=&chat=`: the tools, in a dialect of the client's choice.
 
 use axum::Extension;
 use axum::extract::{Query, State};
@@ -13,6 +13,9 @@ use toolhost_call::tool::{Format, ToolList, UnknownFormat};
 use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
+use toolhost_state::id::ChatId;
+
+use crate::visibility::Visibility;
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default().routes(routes!(list))
@@ -24,6 +27,7 @@ struct Parameters {
     format: Option<String>,
     #[serde(default)]
     strict: bool,
+    chat: Option<String>,
 }
 
 /// Lists the tools
@@ -31,6 +35,9 @@ struct Parameters {
 /// In a format that can be passed on to a model's provider as it is. Only tools that the token may use are in it, and a tool that is for the
 /// models of some formats, such as `apply_patch`, is in these formats only. A client that
 /// asks again sends the `ETag` back as `If-None-Match`, and gets a 304 without a body for as long as nothing has changed.
+///
+/// Where the server offers only the names of most tools, `chat` adds the tools that were found in a chat behind the others, in the order in
+/// which they were found.
 #[utoipa::path(
     get, path = "/v1/tools", operation_id = "listTools", tag = "tools",
     params(
@@ -38,6 +45,7 @@ struct Parameters {
         ("strict" = Option<bool>, Query, description = "Whether the schemas are for the strict mode of `openai` and \
             `openai-responses`: every argument is required, and an optional one may be null. A tool whose arguments that mode cannot \
             describe has `strict: false`. The other formats have no such mode, and stay as they are."),
+        ("chat" = Option<String>, Query, description = "The chat whose tools are listed; without it, the tools of a new chat."),
         ("if-none-match" = Option<String>, Header, description = "The `ETag` of the list that the client has."),
     ),
     responses(
@@ -46,7 +54,7 @@ struct Parameters {
         )),
         (status = 304, description = "The client has this list."),
     ),
-    extensions(("x-problems" = json!(["missing_scope"]))),
+    extensions(("x-problems" = json!(["missing_scope", "foreign_chat", "foreign_workspace", "unreadable"]))),
 )]
 async fn list(
     State(host): State<Host>,
@@ -61,7 +69,14 @@ async fn list(
             .parse()
             .map_err(|error: UnknownFormat| Problem::broken_request(error.to_string()))?,
     };
-    let tools = host.offered(principal.actor(), format);
+    let tools = match parameters.chat {
+        None => host.offered(principal.actor(), format),
+        Some(chat) => {
+            let chat: ChatId = chat.parse()?;
+            principal.require_chat_of(&host, Scope::Read, &chat)?;
+            host.offered_in(principal.actor(), &chat, format).await?
+        }
+    };
     let rendered = match parameters.strict {
         true => format.render_strict(&tools),
         false => format.render(&tools),

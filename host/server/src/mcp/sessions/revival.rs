@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::http::request::Parts;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ClientRequest, InitializeRequest,
     InitializedNotification, JsonRpcMessage, Request, RequestId, SubscribeRequestParams,
@@ -81,15 +82,13 @@ impl Sessions {
             ClientNotification::InitializedNotification(InitializedNotification::default()),
         );
         initialized.insert_extension(Revived);
+        initialized.insert_extension(parts(&session));
         handle.push_message(initialized, None).await?;
         for address in client.subscriptions {
             let parameters = SubscribeRequestParams::new(address);
             let again = ClientRequest::SubscribeRequest(Request::new(parameters));
             let mut again = request(again);
-            let mut parts = axum::http::Request::new(()).into_parts().0;
-            parts.extensions.insert(session.principal.clone());
-            parts.extensions.insert(session.clone());
-            again.insert_extension(parts);
+            again.insert_extension(parts(&session));
             let mut replies = handle.establish_request_wise_channel().await?;
             handle.push_message(again, replies.http_request_id).await?;
             // A resource that is no longer there has no changes. The client learns that when it reads the resource.
@@ -108,4 +107,12 @@ impl Sessions {
 /// Returns a request with an id that is free again when it has its reply.
 fn request(request: ClientRequest) -> ClientJsonRpcMessage {
     ClientJsonRpcMessage::request(request, RequestId::Number(0))
+}
+
+/// Returns the parts of the HTTP request that a message of this session would have come in.
+fn parts(session: &Session) -> Parts {
+    let mut parts = axum::http::Request::new(()).into_parts().0;
+    parts.extensions.insert(session.principal.clone());
+    parts.extensions.insert(session.clone());
+    parts
 }
