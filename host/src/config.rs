@@ -31,6 +31,7 @@ mod cluster;
 mod error;
 mod grants;
 mod limits;
+mod optional;
 mod packages;
 mod plugins;
 mod private;
@@ -90,8 +91,8 @@ pub struct Config {
     settings: toml::Table,
     positions: Positions,
     check: CheckSettings,
-    /// Whether tools can be called from scripts.
-    has_scripts: bool,
+    /// The embedded plugins to load of those that a host has only on request.
+    optional: BTreeSet<&'static str>,
 }
 
 /// A check of the settings of a configuration. It returns the path of each wrong key, and its problem.
@@ -219,7 +220,7 @@ impl Config {
         };
         Ok(Self {
             added: self.added.clone(),
-            has_scripts: self.has_scripts,
+            optional: self.optional.clone(),
             ..read
         })
     }
@@ -240,7 +241,7 @@ impl Config {
             settings: toml::Table::new(),
             positions: Positions::default(),
             check: |_| Vec::new(),
-            has_scripts: false,
+            optional: BTreeSet::new(),
         }
     }
 
@@ -413,8 +414,8 @@ impl Config {
         for (name, added) in &self.added {
             all.entry(name.clone()).or_default().add(added);
         }
-        if self.has_scripts {
-            all.entry(SCRIPT.to_owned()).or_default();
+        for name in &self.optional {
+            all.entry((*name).to_owned()).or_default();
         }
         for (name, plugin) in all {
             // A plugin without its secret fails alone; the others load.

@@ -219,6 +219,31 @@ fn a_library_of_scripts_is_looked_for() {
     assert_eq!(code, Some(0), "{said}");
 }
 
+#[test]
+fn the_search_for_tools_is_checked() {
+    let configured = Configured::new(
+        "tool_mode = 'search'\ntool_budget = 5000\ntools_always = ['read_*']\n[plugins.find_tools]\ngrants = { calls = ['*'] }\n",
+    );
+    let (code, said) = configured.check();
+    assert_eq!(code, Some(0), "{said}");
+    for (written, problem) in [
+        ("tool_budget = -1", "tool_budget: "),
+        ("tools_always = ['*_file']", "tools_always: "),
+        (
+            "[plugins.find_tools]\ngrants = { files = 'read' }",
+            "find_tools can be granted `calls` only",
+        ),
+        (
+            "[plugins.find_tools]\nsettings = { a = 'b' }",
+            "of which only `enabled`, `limits` and `grants` can be set",
+        ),
+    ] {
+        let (code, said) = Configured::new(written).check();
+        assert_eq!(code, Some(2), "{written}: {said}");
+        assert!(said.contains(problem), "{written}: {said}");
+    }
+}
+
 /// Everything for which `serve` would not start, or would refuse calls.
 #[test]
 fn what_keeps_a_server_from_starting_is_found() {

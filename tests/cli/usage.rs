@@ -105,6 +105,30 @@ fn tools_are_printed_for_each_provider() {
 }
 
 #[test]
+fn tools_beyond_a_budget_are_found() {
+    let list = |arguments: &[&str]| {
+        let output = run(&[&["tools", "--format", "anthropic"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let tools: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let names = tools.iter().map(|tool| tool["name"].as_str().unwrap());
+        names.map(str::to_owned).collect::<Vec<_>>()
+    };
+    // The embedded tools are within the budget, and offered beyond it as well.
+    let direct = list(&[]);
+    assert_eq!(list(&["--tool-mode", "search"]), direct);
+    let beyond = ["--tool-mode", "search", "--tool-budget", "0"];
+    assert_eq!(list(&beyond), direct);
+    let few = list(&[&beyond[..], &["--tools-always", "read_file"]].concat());
+    assert_eq!(few, ["read_file", "find_tools"]);
+    let found = run(&["call", "find_tools", "query=select:execute"]);
+    let found = json_of(&found);
+    assert_eq!(found["tools"][0]["name"], "execute", "{found}");
+    let output = run(&["tools", "--chat", "c"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("name the server with --server"));
+}
+
+#[test]
 fn help_names_every_command() {
     let output = run(&["--help"]);
     let help = text(&output.stdout);

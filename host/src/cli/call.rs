@@ -14,7 +14,6 @@ use clap::Args;
 
 use super::{Common, arguments, host, remote};
 use toolhost_call::call::{Actor, Arguments, Request};
-use toolhost_core::RUN_SCRIPT;
 use toolhost_service::processes::Prepared;
 use toolhost_state::id::{CallId, ChatId};
 
@@ -74,9 +73,7 @@ pub(super) async fn run(
         None => {
             options.remote.tell_of_server(common);
             let mut host = options.host;
-            if request.tool == RUN_SCRIPT {
-                host.plugins.with_scripts();
-            }
+            host.plugins.load_for(&request.tool);
             run_here(common, host, request, &prepared, style, None).await
         }
     }

@@ -96,10 +96,7 @@ pub(super) fn unreadable(config: &Config) -> Result<Vec<Problem>, ConfigError> {
 pub(super) async fn problems(common: &Common, config: &Config) -> anyhow::Result<Vec<Problem>> {
     let mut problems = unreadable(config)?;
     // The program loads the scripts for a call of `run_script` as well, whatever `tool_mode` says.
-    let config = match config.names_scripts() {
-        true => &config.clone().with_scripts(),
-        false => config,
-    };
+    let config = &config.clone().with_named_optional();
     // Leave out plugins that cannot be looked up: `missing` has reported them.
     let set = config.plugins().unwrap_or_default();
     let set = PluginSet {

@@ -11,7 +11,7 @@ use super::Common;
 use super::given::Given;
 use crate::config::{Added, Config, name_of};
 use strum::VariantNames as _;
-use toolhost_core::{Grants, Host, Offer, PluginSet, ToolMode};
+use toolhost_core::{FIND_TOOLS, Grants, Host, Offer, PluginSet, RUN_SCRIPT, SCRIPT, ToolMode};
 use toolhost_state::pattern;
 
 /// Further plugins.
@@ -28,10 +28,11 @@ pub(super) struct Options {
     /// The component that is loaded without any other plugin, whatever the configuration says.
     #[arg(skip)]
     alone: Option<Alone>,
-    /// How clients are offered the tools: each as a tool of its own, in scripts that run_script runs, or both
+    /// How clients are offered the tools: each as a tool of its own, in scripts that run_script runs, in both ways, or by name alone until
+    /// find_tools has found them
     #[arg(
         long,
-        value_name = "direct|script|both",
+        value_name = "direct|script|both|search",
         env = "TOOLHOST_TOOL_MODE",
         default_value_t,
         value_parser = clap::builder::PossibleValuesParser::new(ToolMode::VARIANTS).try_map(|mode| mode.parse::<ToolMode>())
@@ -43,7 +44,7 @@ pub(super) struct Options {
         value_name = "TOOL",
         env = "TOOLHOST_TOOLS_IN_SCRIPT",
         value_delimiter = ',',
-        value_parser = of_tools
+        value_parser = tool_pattern
     )]
     tools_in_script: Vec<String>,
     /// A tool that is offered in every format, even if it is for the models of some, as apply_patch is for those of OpenAI; `*` at the end of
@@ -53,9 +54,27 @@ pub(super) struct Options {
         value_name = "TOOL",
         env = "TOOLHOST_TOOLS",
         value_delimiter = ',',
-        value_parser = of_tools
+        value_parser = tool_pattern
     )]
     tools: Vec<String>,
+    /// With --tool-mode search: offer all definitions if they have at most this many tokens, at four bytes each
+    #[arg(
+        long,
+        value_name = "TOKENS",
+        env = "TOOLHOST_TOOL_BUDGET",
+        default_value_t = Offer::BUDGET
+    )]
+    tool_budget: u64,
+    /// With --tool-mode search: a tool that need not be found; `*` at the end of the name stands for any rest. Can be repeated
+    /// [default: the embedded tools]
+    #[arg(
+        long,
+        value_name = "TOOL",
+        env = "TOOLHOST_TOOLS_ALWAYS",
+        value_delimiter = ',',
+        value_parser = tool_pattern
+    )]
+    tools_always: Option<Vec<String>>,
     /// The most memory of all guests together, such as 4GiB; calls beyond it are refused as busy [default: half of the memory of
     /// the machine or container]
     #[arg(
@@ -68,7 +87,7 @@ pub(super) struct Options {
 }
 
 /// Reads a name of tools, with `*` at most at its end.
-fn of_tools(text: &str) -> Result<String, &'static str> {
+fn tool_pattern(text: &str) -> Result<String, &'static str> {
     match pattern::is_of_tools(text) {
         true => Ok(text.to_owned()),
         false => Err(
@@ -160,13 +179,17 @@ impl Options {
             mode: self.tool_mode,
             only_in_scripts: self.tools_in_script.clone(),
             named: self.tools.clone(),
+            budget: self.tool_budget,
+            always: self.tools_always.clone(),
         }
     }
 
-    /// Has the plugin of scripts loaded, for a call of its tool.
-    pub(super) fn with_scripts(&mut self) {
-        if self.tool_mode == ToolMode::Direct {
-            self.tool_mode = ToolMode::Both;
+    /// Has the optional embedded plugin of this tool loaded, for a call of it.
+    pub(super) fn load_for(&mut self, tool: &str) {
+        match (tool, self.tool_mode) {
+            (RUN_SCRIPT, ToolMode::Direct | ToolMode::Search) => self.tool_mode = ToolMode::Both,
+            (FIND_TOOLS, _) => self.tool_mode = ToolMode::Search,
+            _ => {}
         }
     }
 
@@ -217,7 +240,8 @@ impl Options {
         };
         let config = match self.tool_mode {
             ToolMode::Direct => config,
-            ToolMode::Script | ToolMode::Both => config.with_scripts(),
+            ToolMode::Script | ToolMode::Both => config.with_optional(SCRIPT),
+            ToolMode::Search => config.with_optional(FIND_TOOLS),
         };
         Ok(self.named().fold(config, add))
     }

@@ -125,9 +125,17 @@ impl Server {
         })
     }
 
-    pub(super) async fn tools(&self, format: Format, strict: bool) -> anyhow::Result<Value> {
+    pub(super) async fn tools(
+        &self,
+        format: Format,
+        strict: bool,
+        chat: Option<&ChatId>,
+    ) -> anyhow::Result<Value> {
         let mut url = self.place.url(&["v1", "tools"]);
         url.set_query(Some(&format!("format={format}&strict={strict}")));
+        if let Some(chat) = chat {
+            url.query_pairs_mut().append_pair("chat", chat.as_str());
+        }
         let answer = self.send(Method::GET, url, None).await?;
         answer.json().context("the server's answer is not JSON")
     }

@@ -10,12 +10,14 @@ use crate::cli::host;
 use toolhost_call::call::Actor;
 use toolhost_call::tool::Format;
 use toolhost_core::Builder;
+use toolhost_state::id::ChatId;
 
 /// Command lines to copy.
 const EXAMPLES: &str = "\
 Examples:
   toolhost tools
   toolhost tools --format openai
+  toolhost tools --tool-mode search
   toolhost tools --server http://127.0.0.1:7411 --token-file token";
 
 #[derive(Debug, Args)]
@@ -27,6 +29,9 @@ pub(super) struct Options {
     /// Describe arguments for the strict mode of OpenAI's formats: all are required, and optional ones may be null
     #[arg(long)]
     strict: bool,
+    /// The chat of a server whose tools are listed, with those that were found in it [default: a new chat]
+    #[arg(long, value_name = "ID", value_parser = str::parse::<ChatId>)]
+    chat: Option<ChatId>,
     #[command(flatten)]
     plugins: plugins::Options,
     #[command(flatten)]
@@ -41,7 +46,14 @@ pub(super) async fn run(common: &Common, options: &Options) -> anyhow::Result<Ex
         );
     }
     let tools = match options.remote.server(common)? {
-        Some(server) => server.tools(options.format, options.strict).await?,
+        Some(server) => {
+            server
+                .tools(options.format, options.strict, options.chat.as_ref())
+                .await?
+        }
+        None if options.chat.is_some() => {
+            bail!("--chat names a chat of a running server: name the server with --server")
+        }
         None => {
             let config = options.plugins.configuration(common)?;
             let offer = options.plugins.offer();

@@ -10,8 +10,8 @@ use toml::de::ValueDeserializer;
 use super::packages::Package;
 use super::section::{Section, Value};
 use super::values::Setting;
-use super::{Config, grants, limits, scripts};
-use toolhost_core::{EMBEDDED, Embedded, PluginSet, PluginSource, SCRIPT};
+use super::{Config, grants, limits, optional, scripts};
+use toolhost_core::{EMBEDDED, Embedded, FIND_TOOLS, PluginSet, PluginSource, SCRIPT};
 use toolhost_plugin::{Capability, Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::{UntrustedError, read_private};
@@ -89,19 +89,22 @@ fn read_embedded(mut section: Section<'_, '_>, name: &str, base: &Path) -> Plugi
         ..Plugin::default()
     };
     let mut settable = "`enabled` and `limits`";
-    if name == SCRIPT {
-        settable = "`enabled`, `limits`, `grants` and `settings`";
+    if name == SCRIPT || name == FIND_TOOLS {
+        settable = "`enabled`, `limits` and `grants`";
         if let Some(section) = section.section("grants") {
             plugin.grants = grants::read_grants(section, base);
-        }
-        if let Some(mut settings) = section.section("settings") {
-            plugin.library = settings.text(scripts::LIBRARY).map(PathBuf::from);
-            settings.finish();
         }
         let Grants { env, preopens, .. } = &plugin.grants;
         let mut granted = plugin.grants.granted().keys();
         if granted.any(|name| *name != "calls") || !env.is_empty() || !preopens.is_empty() {
-            section.wrong("grants", "scripts can be granted `calls` only");
+            section.wrong("grants", format!("{name} can be granted `calls` only"));
+        }
+    }
+    if name == SCRIPT {
+        settable = "`enabled`, `limits`, `grants` and `settings`";
+        if let Some(mut settings) = section.section("settings") {
+            plugin.library = settings.text(scripts::LIBRARY).map(PathBuf::from);
+            settings.finish();
         }
     }
     // Those that can be set were read.
@@ -259,9 +262,16 @@ impl Plugin {
     ) -> Result<(), Vec<(String, String)>> {
         let enabled = self.enabled.unwrap_or(true);
         if name == SCRIPT {
-            if config.has_scripts {
+            if config.has_optional(SCRIPT) {
                 let library = self.library.as_deref().map(|path| config.resolve(path));
                 let source = scripts::source(library, &self.grants, &self.limits);
+                set.sources.push(PluginSource { enabled, ..source });
+            }
+            return Ok(());
+        }
+        if name == FIND_TOOLS {
+            if config.has_optional(FIND_TOOLS) {
+                let source = optional::finder(&self.grants, &self.limits);
                 set.sources.push(PluginSource { enabled, ..source });
             }
             return Ok(());

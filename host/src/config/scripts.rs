@@ -3,23 +3,19 @@
 use std::path::{Path, PathBuf};
 
 use super::problems::Problem;
-use super::{Config, Unusable};
+use super::{Config, Unusable, optional};
 use toolhost_core::{Grants, Options, PluginSource, SCRIPT, library, script};
 use toolhost_plugin::Limits;
 
 /// The setting that names the directory of scripts that are tools.
 pub(super) const LIBRARY: &str = "library";
 
-/// Returns the plugin of scripts, with the scripts of this directory as tools. Without a grant, it may call every tool.
+/// Returns the plugin of scripts, with the scripts of this directory as tools.
 ///
 /// The plugin is never quarantined: a script that breaks the engine is its caller's, and says nothing about the next one.
 pub(super) fn source(library: Option<PathBuf>, grants: &Grants, limits: &Limits) -> PluginSource {
-    let grants = match grants.calls() {
-        true => grants.clone(),
-        false => Grants::default().with_calls(["*"]),
-    };
     let options = Options {
-        grants,
+        grants: optional::grants(grants),
         limits: Limits {
             traps: 0,
             ..limits.clone()
@@ -33,20 +29,6 @@ pub(super) fn source(library: Option<PathBuf>, grants: &Grants, limits: &Limits)
 }
 
 impl Config {
-    /// Adds the plugin of scripts, as the file has it.
-    #[must_use]
-    pub fn with_scripts(mut self) -> Self {
-        self.has_scripts = true;
-        self
-    }
-
-    /// Returns whether the file is about scripts: a section for their plugin, or a mode in which clients are offered them.
-    pub fn names_scripts(&self) -> bool {
-        let mode = self.settings.get("tool_mode");
-        self.plugins.contains_key(SCRIPT)
-            || mode.is_some_and(|mode| mode.as_str() != Some("direct"))
-    }
-
     /// Returns a problem for each script of the library that is none of these tools.
     pub fn scripts_left_out(&self, tools: &[String]) -> Vec<Problem> {
         let library = self.plugins.get(SCRIPT);
