@@ -22,6 +22,8 @@ export function Tools({ session, rest }) {
     <${Failure} problem=${loaded.problem} again=${loaded.again} />
     ${loaded.loading && !loaded.value && html`<${Loading} />`}
     ${loaded.value && tools.length === 0 && html`<${Empty} title="No tools"><p>No plugin offers a tool to this token.</p></${Empty}>`}
+    ${tools.some((/** @type {any} */ one) => one.name === "find_tools" && one.plugin === "find_tools") && html`<p class="hint">The tool mode of this server is
+      search: more tools are named in the description of <a href="#/tools/find_tools">find_tools</a>, and each chat is offered those that it has found.</p>`}
     ${loaded.value && tools.length > 0 && html`<div class="split">
       <nav aria-label="Tools"><ul class="choices">${tools.map((/** @type {any} */ one) => html`<li key=${one.name}>
         <a href=${`#/tools/${encodeURIComponent(one.name)}`} aria-current=${tool === one ? "true" : undefined}>
