@@ -69,6 +69,9 @@ mod nested;
 /// Scripts that call tools, and only what they may.
 mod scripts;
 
+/// More tools than a model should read the definitions of: they are found.
+mod many;
+
 /// The hook that is asked before a tool may destroy something.
 mod approval;
 

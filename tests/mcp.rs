@@ -5,6 +5,7 @@ mod cancelling;
 mod changes;
 mod chats;
 mod content;
+mod found;
 mod library;
 mod mistakes;
 mod narrow;

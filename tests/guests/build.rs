@@ -11,8 +11,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The guests, as [`compile::compile`] takes them.
-const GUESTS: [(&str, &str, &str); 5] = [
+const GUESTS: [(&str, &str, &str); 6] = [
     ("toolhost-caller", "caller", "CALLER_COMPONENT"),
+    ("toolhost-catalogue", "catalogue", "CATALOGUE_COMPONENT"),
     (
         "toolhost-conformance",
         "conformance",

@@ -10,6 +10,11 @@ pub const CONFORMANCE: &[u8] = include_bytes!(env!("CONFORMANCE_COMPONENT"));
 /// It needs the grant `calls`.
 pub const CALLER: &[u8] = include_bytes!(env!("CALLER_COMPONENT"));
 
+/// The component of tools that its setting `tools` describes.
+///
+/// It needs no grant.
+pub const CATALOGUE: &[u8] = include_bytes!(env!("CATALOGUE_COMPONENT"));
+
 /// The component of the tool `word_count`, the smallest plugin in Rust.
 ///
 /// It needs no grant.
