@@ -7,6 +7,7 @@ mod input;
 pub(crate) mod kinds;
 mod observing;
 mod processes;
+mod uploads;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,6 +12,7 @@ mod open;
 mod open_error;
 mod pool;
 mod read;
+mod remove;
 mod resolved_path;
 mod roots;
 mod search;
@@ -29,8 +30,8 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use toolhost_state::closed::Closed;
 use toolhost_workspace::files::{
-    Chunk, CpuAccount, Entry, Error, Kind, MAX_ENTRIES, MAX_READ, MAX_WRITE, MAX_WRITES, Metadata,
-    Precondition, Removal, Skipped, Write,
+    Chunk, CpuAccount, Entry, Error, Kind, MAX_ENTRIES, MAX_PART, MAX_READ, MAX_WRITE, MAX_WRITES,
+    Metadata, Precondition, Removal, Skipped, Write,
 };
 
 pub use config::Config;
@@ -50,6 +51,8 @@ pub(crate) struct Files {
     replacing: Arc<Mutex<()>>,
     /// The files that are being written.
     turns: Arc<write::Turns>,
+    /// The files that come in parts.
+    uploads: Arc<write::Uploads>,
 }
 
 impl Files {
@@ -64,6 +67,7 @@ impl Files {
             temporaries: None,
             replacing: Arc::default(),
             turns: Arc::default(),
+            uploads: Arc::default(),
         })
     }
 
@@ -84,6 +88,7 @@ impl Files {
             temporaries: self.temporaries.clone(),
             replacing: Arc::default(),
             turns: Arc::default(),
+            uploads: Arc::clone(&self.uploads),
         })
     }
 
@@ -109,6 +114,7 @@ impl Files {
             temporaries: self.temporaries.clone(),
             replacing: Arc::clone(&self.replacing),
             turns: Arc::clone(&self.turns),
+            uploads: Arc::clone(&self.uploads),
         })
     }
 

@@ -10,9 +10,10 @@ use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 use toolhost_workspace::files::Error as FileError;
 use toolhost_workspace::operation::{
-    Answer, Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf,
-    Observe, Open, Operation, Read, ReadDirectory, ReadFile, Resolve, Restrict, SearchText,
-    SendInput, SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
+    Answer, AppendUpload, BeginUpload, Cancel, CommitUpload, DropUpload, End, EndChat, Find,
+    FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe, Open, Operation, Read,
+    ReadDirectory, ReadFile, RemoveFile, Resolve, Restrict, SearchText, SendInput, SendSignal,
+    SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
 };
 use toolhost_workspace::process::{Error, Info, Shell, Started, Subscriber};
 use toolhost_workspace::{Context, Status, Workspace};
@@ -271,6 +272,40 @@ impl Workspace for Local {
                 Operation::Resolve(Resolve { path }) => Answer::Resolve(
                     self.files(context, move |files, _| files.resolve(&path))
                         .await,
+                ),
+                Operation::BeginUpload(BeginUpload { upload, path, when }) => {
+                    Answer::BeginUpload(self.files.begin_upload(context, upload, path, when).await)
+                }
+                Operation::AppendUpload(AppendUpload {
+                    upload,
+                    offset,
+                    data,
+                }) => Answer::AppendUpload(
+                    self.files(context, move |files, _| {
+                        files.append_upload(&upload, offset, &data)
+                    })
+                    .await,
+                ),
+                Operation::CommitUpload(CommitUpload { upload, size, .. }) => Answer::CommitUpload(
+                    self.files(context, move |files, _| files.commit_upload(&upload, size))
+                        .await,
+                ),
+                Operation::DropUpload(DropUpload { upload }) => Answer::DropUpload(
+                    self.files(context, move |files, _| {
+                        files.drop_upload(&upload);
+                        Ok(())
+                    })
+                    .await,
+                ),
+                Operation::RemoveFile(RemoveFile {
+                    path,
+                    recursive,
+                    when,
+                }) => Answer::RemoveFile(
+                    self.files(context, move |files, work| {
+                        files.remove(&path, recursive, &when, work)
+                    })
+                    .await,
                 ),
                 Operation::WriteFiles(WriteFiles { writes, removals }) => {
                     let account = Arc::clone(&context.account);

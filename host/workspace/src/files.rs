@@ -21,6 +21,9 @@ pub use search::{
 /// content: 4 MiB.
 pub const MAX_READ: usize = 4 << 20;
 
+/// The most bytes of one part of an upload: 1 MiB.
+pub const MAX_PART: usize = 1 << 20;
+
 /// The most bytes of all files of one `write_files`; 64 MiB.
 pub const MAX_WRITE: usize = 64 << 20;
 

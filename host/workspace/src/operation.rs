@@ -19,8 +19,8 @@ use serde::{Deserialize as _, Deserializer, Serialize};
 use crate::{Owner, files as of_files, process};
 
 pub use files::{
-    FindFiles, MetadataOf, ReadDirectory, ReadFile, Resolve, Restrict, SearchText, SkipLines,
-    WriteFiles,
+    AppendUpload, BeginUpload, CommitUpload, DropUpload, FindFiles, MetadataOf, ReadDirectory,
+    ReadFile, RemoveFile, Resolve, Restrict, SearchText, SkipLines, WriteFiles,
 };
 pub use identity::{Identity, VERSION};
 pub use notice::{Named, Notice, Numbered};
@@ -67,6 +67,9 @@ pub trait Typed:
 
     /// Whether it is about files, and not about processes.
     const OF_FILES: bool = false;
+
+    /// Whether it changes files.
+    const WRITES_FILES: bool = false;
 
     /// The result of the operation, or the reason why it was not done.
     type Answer: Fallible + Serialize + DeserializeOwned + JsonSchema + Send + 'static;
@@ -320,4 +323,9 @@ all! {
     FindFiles,
     Resolve,
     WriteFiles,
+    BeginUpload,
+    AppendUpload,
+    CommitUpload,
+    DropUpload,
+    RemoveFile,
 }

@@ -69,11 +69,13 @@ pub(super) fn status(error: &Error) -> StatusCode {
         Error::NotFound => StatusCode::NOT_FOUND,
         Error::Invalid(_) | Error::NotAFile | Error::NotADirectory => StatusCode::BAD_REQUEST,
         Error::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
-        Error::Changed(_) => StatusCode::CONFLICT,
+        Error::Changed(_) | Error::NotEmpty => StatusCode::CONFLICT,
         Error::Busy(_) => StatusCode::TOO_MANY_REQUESTS,
         Error::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
         // The operation may have been done, so the status must not invite clients to retry.
-        Error::UnknownOutcome(_) | Error::Failed(_) => StatusCode::INTERNAL_SERVER_ERROR,
+        Error::UnknownOutcome(_) | Error::NoSpace | Error::Failed(_) => {
+            StatusCode::INTERNAL_SERVER_ERROR
+        }
     }
 }
 

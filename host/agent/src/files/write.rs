@@ -77,7 +77,7 @@ async fn write_one(workspace: &dyn Workspace, write: Write) -> Result<(), ApiErr
         Error::NotAFile if is_directory(workspace, &path).await => {
             ApiError::new(status(&error), format!("open {path}: is a directory"))
         }
-        Error::Failed(_) => {
+        Error::Failed(_) | Error::NoSpace => {
             let message = format!("write {path}: {}", text(&error));
             ApiError::new(status(&error), message)
         }

@@ -5,14 +5,14 @@ use std::any::Any;
 use axum::http::StatusCode;
 use serde_json::{Value, json};
 use toolhost_workspace::files::FilesGrant;
-use toolhost_workspace::operation::{Start, Typed, WriteFiles};
+use toolhost_workspace::operation::{BeginUpload, RemoveFile, Start, Typed, WriteFiles};
 
 use toolhost_agent::ApiError;
 
 /// Returns why the operator does not allow an operation on files; `None` if it is allowed.
 pub(super) fn refusal<O: Typed>(files: FilesGrant) -> Option<ApiError> {
     let message = match files {
-        FilesGrant::Read if O::NAME == WriteFiles::NAME => {
+        FilesGrant::Read if O::WRITES_FILES => {
             "Files may be read here, not written: the agent was started with --files read."
         }
         FilesGrant::None if O::OF_FILES => {
@@ -32,6 +32,18 @@ pub(super) fn of(operation: &dyn Any) -> Option<(&'static str, Value)> {
             "background": command.background,
         });
         return Some(("processes/start", arguments));
+    }
+    if let Some(BeginUpload { path, .. }) = operation.downcast_ref() {
+        // Its size is not known yet.
+        let writes = json!([{ "path": path, "size": null }]);
+        return Some(("write-files", json!({ "writes": writes })));
+    }
+    if let Some(RemoveFile {
+        path, recursive, ..
+    }) = operation.downcast_ref()
+    {
+        let arguments = json!({ "path": path, "recursive": recursive });
+        return Some(("remove-file", arguments));
     }
     let WriteFiles { writes, removals } = operation.downcast_ref()?;
     let writes = writes

@@ -2,14 +2,19 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::{CpuAccount, Error, Files, OpenError, Work};
+use super::{CpuAccount, Error, Files, OpenError, Precondition, Work};
+use toolhost_workspace::Context;
 
 /// How many operations run at once: each may hold some megabytes, and a thread for as long as a disk hangs.
 const OPERATIONS: usize = 32;
+
+/// After this long without a part, an upload is dropped.
+const UPLOAD_IDLE: Duration = Duration::from_mins(2);
 
 /// Runs operations on files on threads that may block. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]
@@ -54,6 +59,38 @@ impl Pool {
             files: Arc::new(self.files.restricted(roots)?),
             permits: Arc::clone(&self.permits),
         })
+    }
+
+    /// Begins an upload, and drops it when its caller adds nothing any more.
+    ///
+    /// # Errors
+    ///
+    /// See [`Files::begin_upload`].
+    pub(crate) async fn begin_upload(
+        &self,
+        context: &Context,
+        id: String,
+        path: String,
+        when: Precondition,
+    ) -> Result<(), Error> {
+        let key = id.clone();
+        let begin = move |files: &Files, _: &Work| files.begin_upload(&key, &path, when);
+        let begun = self.run(Arc::clone(&context.account), begin).await;
+        if begun.flatten()? {
+            let files = Arc::clone(&self.files);
+            tokio::spawn(async move {
+                loop {
+                    tokio::time::sleep(UPLOAD_IDLE).await;
+                    let (files, id) = (Arc::clone(&files), id.clone());
+                    let sweep =
+                        tokio::task::spawn_blocking(move || files.sweep_upload(&id, UPLOAD_IDLE));
+                    if sweep.await.unwrap_or(true) {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(())
     }
 
     /// Runs an operation, and charges its CPU time to the account. Dropping the future stops a search early; a write that has

@@ -25,8 +25,11 @@ impl Files {
         let max = max.min(MAX_READ);
         let (content, found) = version::whole(&file)?;
         let Some(content) = content else {
+            let data = read_at(&file, offset, max)?;
+            // A write before or during the read has changed the version, so that no caller mixes two versions.
+            let found = Metadata::from_file(&file)?;
             return Ok(Chunk {
-                data: read_at(file, offset, max)?,
+                data,
                 size: found.len(),
                 version: version::of_stat(&found),
                 identity: identity(&found),
@@ -127,7 +130,7 @@ impl Files {
     }
 }
 
-fn read_at(mut file: File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
+fn read_at(mut file: &File, offset: u64, max: usize) -> Result<Vec<u8>, Error> {
     // The kernel refuses offsets that end beyond the largest that it can count.
     if offset > i64::MAX.unsigned_abs() - MAX_READ as u64 {
         return Ok(Vec::new());

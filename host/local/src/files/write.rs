@@ -13,13 +13,16 @@ mod temporary;
 #[cfg(test)]
 mod tests;
 mod turns;
+mod upload;
 
 use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata, Removal, Write};
 use lock::Locks;
 use prepare::{Directories, Prepared};
 use remove::Removed;
 
+pub(super) use prepare::check;
 pub(super) use turns::Turns;
+pub(super) use upload::Uploads;
 
 impl Files {
     /// Writes and removes all of the files or none, and returns facts about each of those that were written, in the order that was
@@ -70,6 +73,17 @@ impl Files {
             }
             prepared.push(next);
         }
+        self.place(directories, prepared, removed)
+    }
+
+    /// Renames files that are ready into place and away, if the preconditions still hold.
+    fn place(
+        &self,
+        // Dropped after the files, as above.
+        mut directories: Directories,
+        mut prepared: Vec<Prepared<'_>>,
+        mut removed: Vec<Removed<'_>>,
+    ) -> Result<Vec<Metadata>, (usize, Error)> {
         // Take the locks of the directories first, which other hosts may hold for long: the wait for them must not block other
         // writers of this host.
         let locks = Locks::take(directories.iter());
@@ -78,7 +92,8 @@ impl Files {
             file.check().map_err(|error| (index, error))?;
         }
         for (index, file) in removed.iter().enumerate() {
-            file.check().map_err(|error| (written + index, error))?;
+            let index = prepared.len() + index;
+            file.check().map_err(|error| (index, error))?;
         }
         let written = replace::all(&mut prepared, &mut removed)?;
         drop((one_at_a_time, locks, prepared, removed));

@@ -43,6 +43,12 @@ pub enum Error {
     /// The file or argument is too large; the number is the most that is possible, in bytes.
     #[error("larger than {0} bytes, the most that is possible here")]
     TooLarge(u64),
+    /// The directory has files in it.
+    #[error("directory not empty")]
+    NotEmpty,
+    /// The disk is full, or a quota is used up.
+    #[error("no space left on device")]
+    NoSpace,
     /// A precondition does not hold.
     #[error("{0}")]
     Changed(String),
@@ -83,7 +89,8 @@ impl From<io::Error> for Error {
             Errno::NOMEM => {
                 Self::Busy("the host has no memory left for a file; try again later".into())
             }
-            Errno::NOSPC | Errno::DQUOT => Self::Failed("no space left on device".into()),
+            Errno::NOSPC | Errno::DQUOT => Self::NoSpace,
+            Errno::NOTEMPTY => Self::NotEmpty,
             _ => {
                 let text = error.to_string();
                 let text = text.split(" (os error").next().unwrap_or_default();

@@ -184,6 +184,8 @@ pub struct FoundFile {
     pub size: u64,
     /// When it was last changed.
     pub modified: SystemTime,
+    /// Whether its owner may run it.
+    pub executable: bool,
 }
 
 /// The files that a search found.

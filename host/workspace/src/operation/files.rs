@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::{Repeat, SHORT_ANSWER, operation, with_bytes};
 use crate::files::{
-    Chunk, Entry, Error, Filter, Found, MAX_ENTRIES, MAX_FOUND, MAX_READ, MAX_RESULTS, MAX_WRITE,
-    MAX_WRITES, Matches, Metadata, Page, Removal, Scope, Skipped, Text, Write,
+    Chunk, Entry, Error, Filter, Found, MAX_ENTRIES, MAX_FOUND, MAX_PART, MAX_READ, MAX_RESULTS,
+    MAX_WRITE, MAX_WRITES, Matches, Metadata, Page, Precondition, Removal, Scope, Skipped, Text, Write,
 };
 
 /// The longest path, in bytes, with its escapes.
@@ -74,6 +74,8 @@ operation! {
     } -> Result<Vec<Metadata>, (usize, Error)>;
 
     const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
 
     const MAX_BYTES: usize = MAX_WRITE / 3 * 4 + MAX_WRITES * MAX_PATH;
 
@@ -158,4 +160,95 @@ operation! {
     } -> Result<(), Error>;
 
     const OF_FILES: bool = true;
+}
+
+operation! {
+    /// Begins to write a file in parts, under a temporary name beside it. A repeat with the same id does nothing. An upload to which nothing
+    /// is added for two minutes is dropped.
+    BeginUpload = "begin-upload", {
+        /// The id of the upload, which its caller makes at random.
+        upload: String,
+        /// The file. Directories that are missing above it are made, with mode 0755.
+        path: String,
+        /// The precondition, which must hold now and at the end.
+        when: Precondition,
+    } -> Result<(), Error>;
+
+    const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
+}
+
+operation! {
+    /// Adds bytes to an upload, at most [`MAX_PART`] of them. A repeat with the same offset does nothing.
+    AppendUpload = "append-upload", {
+        /// The upload.
+        upload: String,
+        /// How many bytes it has.
+        offset: u64,
+        /// The bytes that follow.
+        #[serde(with = "crate::base64")]
+        #[schemars(with = "String")]
+        data: Vec<u8>,
+    } -> Result<(), Error>;
+
+    const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
+
+    const MAX_BYTES: usize = MAX_PART.div_ceil(3) * 4 + SHORT_ANSWER;
+}
+
+operation! {
+    /// Gives an upload the name of its file, at once, if the precondition still holds. Ends the upload, also if it fails.
+    CommitUpload = "commit-upload", {
+        /// The upload.
+        upload: String,
+        /// The file, as the upload began with it.
+        path: String,
+        /// How many bytes were sent.
+        size: u64,
+        /// Their BLAKE3 digest, in hex, for the audit trail.
+        content: String,
+    } -> Result<Metadata, Error>;
+
+    const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Acts
+    }
+}
+
+operation! {
+    /// Drops an upload. That there is none is no error.
+    DropUpload = "drop-upload", {
+        /// The upload.
+        upload: String,
+    } -> Result<(), Error>;
+
+    const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
+}
+
+operation! {
+    /// Removes a file, a link (and not its target) or a directory.
+    RemoveFile = "remove-file", {
+        /// The path.
+        path: String,
+        /// Whether a directory is removed with all that is in it. Without it, it must be empty.
+        recursive: bool,
+        /// The precondition; the version of a link is that of the link itself.
+        when: Precondition,
+    } -> Result<(), Error>;
+
+    const OF_FILES: bool = true;
+
+    const WRITES_FILES: bool = true;
+
+    fn repeat(&self) -> Repeat {
+        Repeat::Acts
+    }
 }

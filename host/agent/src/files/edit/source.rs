@@ -72,7 +72,9 @@ impl Files for Source {
         let in_words = || ApiError::new(status(&error), format!("edit {path}: {}", text(&error)));
         Err(match error {
             Error::Changed(_) => NotWritten::Changed(in_words()),
-            Error::Failed(_) | Error::UnknownOutcome(_) => NotWritten::Failed(in_words()),
+            Error::Failed(_) | Error::NoSpace | Error::UnknownOutcome(_) => {
+                NotWritten::Failed(in_words())
+            }
             _ => NotWritten::Failed(refused(path, &error)),
         })
     }
@@ -89,6 +91,8 @@ fn problem(error: &Error) -> Problem {
         | Error::Busy(_)
         | Error::Unavailable(_)
         | Error::UnknownOutcome(_)
+        | Error::NotEmpty
+        | Error::NoSpace
         | Error::Failed(_) => Kind::Failed,
     };
     Problem::new(kind, text(error))

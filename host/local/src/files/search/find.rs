@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use cap_std::fs::Metadata;
+use cap_std::fs::{Metadata, MetadataExt};
 use parking_lot::Mutex;
 use toolhost_workspace::files::{Filter, Found, FoundFile, Page, Scope};
 
@@ -110,5 +110,6 @@ fn file(found: &Metadata, entry: &Visited<'_>, path: PathBuf) -> FoundFile {
             _ => 0,
         },
         modified: modified.unwrap_or(SystemTime::UNIX_EPOCH),
+        executable: found.mode() & 0o100 != 0,
     }
 }

@@ -28,13 +28,13 @@ const MAX_MADE: usize = 256;
 #[derive(Debug)]
 pub(super) struct Prepared<'a> {
     #[expect(dead_code, reason = "kept for its drop")]
-    turn: Option<Turn<'a>>,
-    pub(super) temporary: Temporary<'a>,
+    pub(super) turn: Option<Turn<'a>>,
+    pub(super) temporary: Temporary,
     pub(super) place: Place,
-    when: Precondition,
+    pub(super) when: Precondition,
     /// The version of the new file; `None` if it is too large to have been hashed.
-    version: Option<String>,
-    new: Found,
+    pub(super) version: Option<String>,
+    pub(super) new: Found,
 }
 
 /// A name in an open directory.
@@ -126,7 +126,76 @@ impl Drop for Directories {
     }
 }
 
+/// The place of a file to write.
+pub(super) struct Target {
+    pub(super) place: Place,
+    /// The file that will be replaced.
+    pub(super) old: Option<Found>,
+}
+
+/// Makes sure that a file may be replaced.
+pub(super) fn check_old(directory: &Dir, name: &OsStr, old: &Found) -> Result<(), Error> {
+    if metadata::kind(old.file_type()) != Kind::File {
+        return Err(Error::NotAFile);
+    }
+    // Renaming asks only whether the directory may be written to. A file that is read-only is meant to stay.
+    Ok(accessat(
+        directory,
+        name,
+        Access::WRITE_OK,
+        AtFlags::EACCESS,
+    )?)
+}
+
 impl Files {
+    /// Waits for the turn at a file.
+    pub(in crate::files) fn turn(&self, directory: &Dir, name: &OsStr) -> Result<Turn<'_>, Error> {
+        let found = directory.dir_metadata()?;
+        let key = (found.dev(), found.ino(), name.to_os_string());
+        Ok(self.turns.take(key))
+    }
+
+    /// Returns the place of a file to write, and makes the directories that are missing above it.
+    pub(super) fn target(
+        &self,
+        path: &str,
+        directories: &mut Directories,
+    ) -> Result<Target, Error> {
+        Ok(match self.walk(path)? {
+            ResolvedPath::Directory { .. } => return Err(Error::NotAFile),
+            ResolvedPath::Entry {
+                parent,
+                name,
+                found,
+                path,
+            } => {
+                check_old(&parent, &name, &found)?;
+                let place = Place {
+                    directory: directories.share(parent)?,
+                    name,
+                    path,
+                };
+                Target {
+                    place,
+                    old: Some(found),
+                }
+            }
+            ResolvedPath::Missing {
+                parent,
+                mut missing,
+                path,
+            } => {
+                let name = missing.pop().unwrap_or_default();
+                let place = Place {
+                    directory: directories.make(parent, missing)?,
+                    name,
+                    path,
+                };
+                Target { place, old: None }
+            }
+        })
+    }
+
     /// Makes everything ready for a write. A single one waits for its turn at the file; several could wait for each other. A new file
     /// gets the mode and owner of the one that is moved there, if one is.
     pub(super) fn prepare(
@@ -136,41 +205,15 @@ impl Files {
         moved: Option<&Removed<'_>>,
         directories: &mut Directories,
     ) -> Result<Prepared<'_>, Error> {
-        let (directory, name, path, old) = match self.walk(&write.path)? {
-            ResolvedPath::Directory { .. } => return Err(Error::NotAFile),
-            ResolvedPath::Entry {
-                parent,
-                name,
-                found,
-                path,
-            } => {
-                if metadata::kind(found.file_type()) != Kind::File {
-                    return Err(Error::NotAFile);
-                }
-                // Renaming asks only whether the directory may be written to. A file that is read-only is meant to stay.
-                accessat(&parent, &name, Access::WRITE_OK, AtFlags::EACCESS)?;
-                (directories.share(parent)?, name, path, Some(found))
-            }
-            ResolvedPath::Missing {
-                parent,
-                mut missing,
-                path,
-            } => {
-                let name = missing.pop().unwrap_or_default();
-                (directories.make(parent, missing)?, name, path, None)
-            }
-        };
+        let Target { place, old } = self.target(&write.path, directories)?;
         let turn = match is_single {
-            true => {
-                let found = directory.dir_metadata()?;
-                Some(self.turns.take((found.dev(), found.ino(), name.clone())))
-            }
+            true => Some(self.turn(&place.directory, &place.name)?),
             false => None,
         };
-        check(&directory, &name, &write.when)?;
-        let mut temporary = Temporary::new(&directory, &path, self.temporaries.as_deref());
+        check(&place.directory, &place.name, &write.when)?;
+        let mut temporary = Temporary::new(&place.directory, &place.path, self.temporaries.as_ref());
         let like = match &old {
-            Some(found) => Some((&*directory, name.as_os_str(), found)),
+            Some(found) => Some((&*place.directory, place.name.as_os_str(), found)),
             None => moved.and_then(Removed::file),
         };
         let new = temporary.write(&write.data, like)?;
@@ -178,11 +221,7 @@ impl Files {
         Ok(Prepared {
             turn,
             temporary,
-            place: Place {
-                directory,
-                name,
-                path,
-            },
+            place,
             when: write.when,
             version: hashed.then(|| version::of_content(&write.data)),
             new,
@@ -190,15 +229,17 @@ impl Files {
     }
 }
 
-impl<'a> Prepared<'a> {
+impl Prepared<'_> {
     pub(super) fn path(&self) -> &Path {
         &self.place.path
     }
 
     /// Gives the file that will be replaced a second name, from which it can be restored; `None` if there is no such file.
-    pub(super) fn back_up(&self) -> Result<Option<Temporary<'a>>, Error> {
-        let mut backup =
-            Temporary::new(&self.place.directory, &self.place.path, self.temporary.all);
+    pub(super) fn back_up(&self) -> Result<Option<Temporary>, Error> {
+        let Place {
+            directory, path, ..
+        } = &self.place;
+        let mut backup = Temporary::new(directory, path, self.temporary.all.as_ref());
         match backup.link(&self.place.name) {
             Ok(()) => Ok(Some(backup)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -231,7 +272,12 @@ impl<'a> Prepared<'a> {
     }
 }
 
-fn check(directory: &Dir, name: &OsStr, when: &Precondition) -> Result<(), Error> {
+/// Checks a precondition of the file of this name.
+pub(in crate::files) fn check(
+    directory: &Dir,
+    name: &OsStr,
+    when: &Precondition,
+) -> Result<(), Error> {
     match when {
         Precondition::Any => Ok(()),
         Precondition::Absent => match directory.symlink_metadata(name) {

@@ -22,9 +22,9 @@ pub(super) struct Removed<'a> {
     /// The version that the file must have, and where it is: behind the link, if the path is one.
     version: Option<(String, Arc<Dir>, OsString)>,
     moved_to: Option<u32>,
-    all: Option<&'a Temporaries>,
+    all: Option<&'a Arc<Temporaries>>,
     /// The file, once it has its temporary name. It is gone when this is dropped.
-    taken: Option<Temporary<'a>>,
+    taken: Option<Temporary>,
 }
 
 impl Files {
@@ -78,7 +78,7 @@ impl Files {
             found,
             version,
             moved_to: removal.moved_to,
-            all: self.temporaries.as_deref(),
+            all: self.temporaries.as_ref(),
             taken: None,
         };
         removed.check()?;

@@ -17,7 +17,7 @@ pub(super) fn all(
 ) -> Result<Vec<Metadata>, (usize, Error)> {
     let writes = prepared.len();
     let several = writes + removed.len() > 1;
-    let mut done: Vec<(&mut Prepared<'_>, Option<Temporary<'_>>)> = Vec::new();
+    let mut done: Vec<(&mut Prepared<'_>, Option<Temporary>)> = Vec::new();
     let mut failed = None;
     for (index, file) in prepared.iter_mut().enumerate() {
         match replace_one(file, several) {
@@ -59,7 +59,7 @@ pub(super) fn all(
 }
 
 /// Renames one file into place. Returns the replaced file under another name, if it may be needed again.
-fn replace_one<'a>(file: &mut Prepared<'a>, several: bool) -> Result<Option<Temporary<'a>>, Error> {
+fn replace_one(file: &mut Prepared<'_>, several: bool) -> Result<Option<Temporary>, Error> {
     if several {
         // Check again: the other files have taken time.
         file.check()?;
@@ -89,7 +89,7 @@ fn rename(file: &Prepared<'_>) -> Result<(), Error> {
 }
 
 /// Restores the replaced file, unless the new one was replaced in turn.
-fn undo(file: &Prepared<'_>, backup: Option<Temporary<'_>>) -> std::io::Result<()> {
+fn undo(file: &Prepared<'_>, backup: Option<Temporary>) -> std::io::Result<()> {
     if !file.is_in_place() {
         return Ok(());
     }

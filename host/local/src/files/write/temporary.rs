@@ -20,20 +20,20 @@ const MAX_NAME: usize = 255;
 
 /// A temporary name in a directory. Dropping this removes the file of that name.
 #[derive(Debug)]
-pub(super) struct Temporary<'a> {
+pub(super) struct Temporary {
     directory: Arc<Dir>,
     pub(super) name: OsString,
     path: PathBuf,
-    pub(super) all: Option<&'a Temporaries>,
+    pub(super) all: Option<Arc<Temporaries>>,
     /// Whether the store names the file.
     is_stored: bool,
     /// Whether a file has the name.
     there: bool,
 }
 
-impl<'a> Temporary<'a> {
+impl Temporary {
     /// Takes a name for a file that will replace this path, and stores it if the names of temporary files are kept.
-    pub(super) fn new(directory: &Arc<Dir>, path: &Path, all: Option<&'a Temporaries>) -> Self {
+    pub(super) fn new(directory: &Arc<Dir>, path: &Path, all: Option<&Arc<Temporaries>>) -> Self {
         let base = path.file_name().unwrap_or_default();
         let name = temporary_name(base);
         let directory = Arc::clone(directory);
@@ -43,7 +43,7 @@ impl<'a> Temporary<'a> {
             directory,
             name,
             path,
-            all,
+            all: all.map(Arc::clone),
             is_stored,
             there: false,
         }
@@ -55,20 +55,34 @@ impl<'a> Temporary<'a> {
         data: &[u8],
         old: Option<(&Dir, &OsStr, &Metadata)>,
     ) -> io::Result<Metadata> {
+        let mut file = self.create(old.map(|(_, _, old)| old))?;
+        file.write_all(data)?;
+        self.finish(&file, old)
+    }
+
+    /// Makes the file, empty, with the mode of the file that it will replace.
+    pub(super) fn create(&mut self, old: Option<&Metadata>) -> io::Result<File> {
         let mut options = OpenOptions::new();
         // Meanwhile, only users that may read the old file may read the new one.
-        let mode = old.map_or(NEW, |(_, _, old)| old.mode() & 0o777);
-        options.write(true).create_new(true).mode(mode);
+        let mode = old.map_or(NEW, |old| old.mode() & 0o777);
+        options.read(true).write(true).create_new(true).mode(mode);
         let opened = self.directory.open_with(&self.name, &options)?;
         self.there = true;
-        let mut file = opened.into_std();
-        file.write_all(data)?;
+        Ok(opened.into_std())
+    }
+
+    /// Gives the complete file the mode and owner of the file that it will replace, and syncs it.
+    pub(super) fn finish(
+        &self,
+        file: &File,
+        old: Option<(&Dir, &OsStr, &Metadata)>,
+    ) -> io::Result<Metadata> {
         if let Some((directory, name, old)) = old {
-            keep(&file, old)?;
-            access::keep(directory, name, &file, old)?;
+            keep(file, old)?;
+            access::keep(directory, name, file, old)?;
         }
         file.sync_all()?;
-        Metadata::from_file(&file)
+        Metadata::from_file(file)
     }
 
     /// Gives a file this name as a second one. If the file system has no hard links, makes a copy.
@@ -98,7 +112,7 @@ impl<'a> Temporary<'a> {
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for Temporary {
     fn drop(&mut self) {
         if self.there
             && let Err(error) = self.directory.remove_file(&self.name)
@@ -108,7 +122,7 @@ impl Drop for Temporary<'_> {
             // The name stays in the store, for the next start.
             return;
         }
-        if let Some(all) = self.all.filter(|_| self.is_stored) {
+        if let Some(all) = self.all.as_ref().filter(|_| self.is_stored) {
             all.remove(std::mem::take(&mut self.path));
         }
     }

@@ -19,7 +19,7 @@ pub(in crate::files) struct Turns {
 
 /// A turn at a file, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Turn<'a> {
+pub(in crate::files) struct Turn<'a> {
     turns: &'a Turns,
     key: Key,
 }

@@ -62,6 +62,7 @@ impl From<Error> for wit::Error {
             Error::Changed(text) => Self::Changed(text),
             Error::Busy(text) | Error::Unavailable(text) => Self::Unavailable(text),
             Error::UnknownOutcome(text) => Self::UnknownOutcome(text),
+            error @ (Error::NoSpace | Error::NotEmpty) => Self::Failed(error.to_string()),
             Error::Failed(text) => Self::Failed(text),
         }
     }
