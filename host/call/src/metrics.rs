@@ -195,6 +195,19 @@ impl Metrics {
         self.inner.counted.files.get_or_create(&plugin(name)).inc();
     }
 
+    /// Counts a file or a directory that was removed.
+    pub(crate) fn file_removed(&self, name: &str) {
+        let family = &self.inner.counted.files_removed;
+        family.get_or_create(&plugin(name)).inc();
+    }
+
+    /// Counts the bytes of files that clients sent or received. `interface` stands in the place of a plugin.
+    pub fn file_bytes(&self, interface: &str, direction: &'static str, bytes: u64) {
+        let labels = plugin_and(interface, "direction", direction);
+        let family = &self.inner.counted.file_bytes;
+        family.get_or_create(&labels).inc_by(bytes);
+    }
+
     /// Counts bytes of log that were left out.
     pub fn log_left_out(&self, name: &str, bytes: u64) {
         let family = &self.inner.counted.log_left_out;

@@ -4,6 +4,7 @@ mod admission;
 mod builder;
 mod connected;
 mod embedded;
+mod files;
 mod health;
 mod input;
 mod interrupted;
@@ -52,6 +53,7 @@ use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::Builder;
 pub use embedded::{EMBEDDED, FIND_TOOLS, RUN_SCRIPT, SCRIPT, find_tools, script};
+pub use files::{ChatFiles, READ_TOOL, WRITE_TOOL};
 pub use input::{INPUT_TOOL, InputError};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};

@@ -56,11 +56,13 @@ pub enum Use {
         /// Whether it is certain that the file was written.
         certain: bool,
     },
-    /// It removed a file, or moved it away.
+    /// It removed a file or a directory, or moved a file away.
     FileRemove {
         /// The path, as it was asked for.
         path: String,
-        /// Whether it is certain that the file was removed.
+        /// Whether a directory is removed with all that is in it.
+        recursive: bool,
+        /// Whether it is certain that all of it was removed.
         certain: bool,
     },
     /// It sent an HTTP request.
@@ -188,11 +190,9 @@ impl Trail {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
-            Use::ProcessSignal { .. }
-            | Use::ProcessInput { .. }
-            | Use::ProcessRefused { .. }
-            | Use::FileRemove { .. } => {}
+            Use::ProcessSignal { .. } | Use::ProcessInput { .. } | Use::ProcessRefused { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
+            Use::FileRemove { .. } => self.metrics.file_removed(plugin),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Used { capability, .. } => self.metrics.used(plugin, capability),
             Use::Denied { capability, .. } => self.metrics.denied(plugin, capability),

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use toolhost_workspace::files::{self, Metadata, Removal, Write};
-use toolhost_workspace::operation::{Answer, Operation, SendInput, SendSignal, Start, WriteFiles};
+use toolhost_workspace::operation::{
+    Answer, CommitUpload, Operation, RemoveFile, SendInput, SendSignal, Start, WriteFiles,
+};
 use toolhost_workspace::process::{Error, Input, Started, State};
 use toolhost_workspace::{Context, Workspace};
 
@@ -98,6 +100,7 @@ impl Audited {
         let removed = |certain| {
             move |removal: &Removal| Use::FileRemove {
                 path: removal.path.clone(),
+                recursive: false,
                 certain,
             }
         };
@@ -121,6 +124,51 @@ impl Audited {
     }
 }
 
+impl Audited {
+    async fn commit(
+        &self,
+        context: &Context,
+        commit: CommitUpload,
+    ) -> Result<Metadata, files::Error> {
+        let used = Use::FileWrite {
+            path: commit.path.clone(),
+            size: commit.size,
+            content: commit.content.clone(),
+            certain: false,
+        };
+        let pending = Pending::new(&self.trail, vec![used.clone()]);
+        let written = self.inner.run(context, commit).await;
+        match &written {
+            Ok(metadata) => pending.settle([certain(used, metadata)]),
+            Err(files::Error::UnknownOutcome(_)) => drop(pending),
+            Err(_) => pending.settle([]),
+        }
+        written
+    }
+
+    async fn remove(&self, context: &Context, remove: RemoveFile) -> Result<(), files::Error> {
+        let used = |certain| Use::FileRemove {
+            path: remove.path.clone(),
+            recursive: remove.recursive,
+            certain,
+        };
+        let (uncertain, certain) = (used(false), used(true));
+        // A part of a directory may have been removed.
+        let is_partial = remove.recursive;
+        let pending = Pending::new(&self.trail, vec![uncertain]);
+        let removed = self.inner.run(context, remove).await;
+        match &removed {
+            Ok(()) => pending.settle([certain]),
+            Err(
+                files::Error::UnknownOutcome(_) | files::Error::NotEmpty | files::Error::Failed(_),
+            ) if is_partial => drop(pending),
+            Err(files::Error::UnknownOutcome(_)) => drop(pending),
+            Err(_) => pending.settle([]),
+        }
+        removed
+    }
+}
+
 impl Workspace for Audited {
     fn root(&self) -> &Path {
         self.inner.root()
@@ -138,6 +186,12 @@ impl Workspace for Audited {
                 Operation::SendInput(input) => Answer::SendInput(self.input(input).await),
                 Operation::WriteFiles(write) => {
                     Answer::WriteFiles(self.write(context, write).await)
+                }
+                Operation::CommitUpload(commit) => {
+                    Answer::CommitUpload(self.commit(context, commit).await)
+                }
+                Operation::RemoveFile(remove) => {
+                    Answer::RemoveFile(self.remove(context, remove).await)
                 }
                 other => self.inner.call(context, other).await,
             }

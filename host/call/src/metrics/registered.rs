@@ -117,6 +117,10 @@ metrics! {
         processes: Counters = "plugin_processes_started";
         /// Files that calls wrote
         files: Counters = "plugin_files_written";
+        /// Files and directories that were removed
+        files_removed: Counters = "plugin_files_removed";
+        /// Bytes of files that clients sent and received
+        file_bytes: Counters = "plugin_file_bytes";
         /// Log that exceeded its limit
         log_left_out: Counters = "plugin_log_left_out_bytes";
         /// HTTP requests that calls sent

@@ -15,7 +15,7 @@ use super::{Actor, Host};
 pub const INPUT_TOOL: &str = "process_input";
 
 /// The name of the HTTP API in questions to the hook, in the place of a plugin.
-const INTERFACE: &str = "http-api";
+pub(super) const INTERFACE: &str = "http-api";
 
 /// Why an input was not written.
 #[derive(Debug, thiserror::Error)]

@@ -24,6 +24,20 @@ impl Drop for ChatBeingBound<'_> {
 }
 
 impl Workspaces {
+    /// Decides where a chat runs before something of it changes that is no call.
+    pub(in crate::host) async fn settle(
+        &self,
+        chat: &ChatId,
+        principal: &str,
+    ) -> Result<(), WorkspaceError> {
+        self.until_bound(chat).await;
+        self.find_home(chat, principal, true).await?;
+        match self.named(chat) {
+            Some(entry) => self.check_agent(&entry).await,
+            None => Ok(()),
+        }
+    }
+
     /// Waits until the chat is not being bound.
     async fn until_bound(&self, chat: &ChatId) {
         loop {

@@ -51,7 +51,7 @@ impl Oversight {
     }
 
     /// Returns the need of an operation that names its chat alone.
-    pub(super) fn of_chat(&self, chat: &ChatId) -> Need {
+    pub(in crate::host) fn of_chat(&self, chat: &ChatId) -> Need {
         let (audit, metrics) = (self.audit.clone(), self.metrics.clone());
         let principal = "host";
         let trail = Trail::of_client(audit, metrics, Some(INTERFACE), principal, Some(chat), None);
