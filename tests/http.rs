@@ -7,6 +7,7 @@ mod crash;
 mod elsewhere;
 mod ends;
 pub(crate) mod events;
+mod files;
 mod formats;
 mod hostile;
 mod lookup;

@@ -13,6 +13,8 @@ fn changes() -> Vec<(Method, &'static str)> {
         (Method::POST, "/v1/chats/a/processes/x/input"),
         (Method::POST, "/v1/chats/a/processes/x/notices"),
         (Method::DELETE, "/v1/chats/a/notices/x"),
+        (Method::PUT, "/v1/chats/a/files/changed"),
+        (Method::DELETE, "/v1/chats/a/files/x"),
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::PUT, "/v1/workspaces/w"),
         (Method::POST, "/mcp"),

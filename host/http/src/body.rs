@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::HeaderMap;
 use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -86,6 +86,71 @@ pub async fn read_within(request: Request, max: usize, time: Duration) -> Result
     match tokio::time::timeout(time, reading).await {
         Ok(read) => read,
         Err(_) => Err(BodyError::Slow),
+    }
+}
+
+/// A body that is read in parts, so that no more than one of them is in memory.
+#[derive(Debug)]
+pub struct Parts {
+    body: Body,
+    /// The bytes that came with the last part and are of the next one.
+    rest: Bytes,
+    left: u64,
+    most: u64,
+}
+
+impl Parts {
+    /// Begins to read the body of a request, of at most this many bytes.
+    pub fn of(request: Request, most: u64) -> Self {
+        Self {
+            body: request.into_body(),
+            rest: Bytes::new(),
+            left: most,
+            most,
+        }
+    }
+
+    /// Returns the next bytes; `None` after the last. They are `size` bytes, or fewer at the end and if the client takes longer than `time`
+    /// to send them.
+    ///
+    /// # Errors
+    ///
+    /// See [`BodyError`]. [`BodyError::Slow`] if the client sends nothing for 30 seconds.
+    pub async fn next(
+        &mut self,
+        size: usize,
+        time: Duration,
+    ) -> Result<Option<Vec<u8>>, BodyError> {
+        let mut part = Vec::with_capacity(size);
+        let until = tokio::time::Instant::now() + time;
+        while part.len() < size {
+            if self.rest.is_empty() {
+                let within = match part.is_empty() {
+                    true => tokio::time::Instant::now() + BODY_TIME,
+                    false => until,
+                };
+                match tokio::time::timeout_at(within, self.body.frame()).await {
+                    Err(_) if part.is_empty() => return Err(BodyError::Slow),
+                    Err(_) | Ok(None) => break,
+                    Ok(Some(frame)) => {
+                        let frame = frame.map_err(|error| broken(&error))?;
+                        self.rest = frame.into_data().unwrap_or_default();
+                    }
+                }
+                if let Some(left) = self.left.checked_sub(self.rest.len() as u64) {
+                    self.left = left;
+                } else {
+                    let body = std::mem::take(&mut self.body);
+                    // A client that sends no more of it gets the answer as well.
+                    _ = tokio::time::timeout(BODY_TIME, throw_away(body)).await;
+                    let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+                    return Err(BodyError::TooLarge(most));
+                }
+            }
+            let length = self.rest.len().min(size - part.len());
+            part.extend_from_slice(&self.rest.split_to(length));
+        }
+        Ok(Some(part).filter(|part| !part.is_empty()))
     }
 }
 

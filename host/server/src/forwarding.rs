@@ -200,7 +200,9 @@ impl Asked {
         if *method == Method::DELETE && rest == "/calls/{call}" {
             return Some(Self::Cancellation);
         }
-        let may_name = *method == Method::PUT || *method == Method::POST && rest == "/calls";
+        let is_file = rest.starts_with("/files");
+        let may_name =
+            *method == Method::PUT && !is_file || *method == Method::POST && rest == "/calls";
         let chat = parameter(request, "chat").await?.parse().ok()?;
         Some(Self::Chat {
             chat,

@@ -31,7 +31,7 @@ use utoipa::openapi::OpenApi;
 pub use checks::Check;
 pub use mcp::{McpOptions, serve_mcp};
 pub use parts::ServerParts;
-pub use v1::{ListedCall, ListedState};
+pub use v1::{DEFAULT_FILE_SIZE, ListedCall, ListedState};
 
 /// The maximum size of a request body without the arguments, in bytes.
 const ENVELOPE: usize = 64 << 10;
@@ -110,7 +110,10 @@ impl Readiness for Asked {
 
 /// Returns whether a request only ends or cancels something.
 fn ends(request: &Request) -> bool {
-    request.method() == Method::DELETE || toolhost_link::is_end(request.uri().path())
+    let path = request.uri().path();
+    // Files may take long to be removed.
+    let is_of_file = path.contains("/files/");
+    request.method() == Method::DELETE && !is_of_file || toolhost_link::is_end(path)
 }
 
 /// Returns the routes of a host's tools with their description, and the fallback for paths without a route.
@@ -125,6 +128,7 @@ fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
         .merge(agents::routes(&parts.host, tokens))
         .fallback(problem::no_route)
         .method_not_allowed_fallback(problem::no_method)
+        .layer(Extension(parts.file_limit))
         .layer(Extension(parts.checks.clone()))
         .layer(Extension(v1::Now::new(parts.host.clone())))
         .layer(DefaultBodyLimit::max(MAX_ARGUMENTS + ENVELOPE))

@@ -24,13 +24,17 @@ health of the server and the logins of the console carries a bearer token. Whate
 closed list.";
 
 /// The groups of operations.
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("tools", "What can be called."),
     ("calls", "Calling tools, each call once."),
     ("chats", "The conversations that calls belong to."),
     (
         "processes",
         "The commands of a chat: what runs, their output, and signals.",
+    ),
+    (
+        "files",
+        "The files of a chat, for people: uploads and downloads without a call.",
     ),
     (
         "workspaces",

@@ -9,6 +9,7 @@ use toolhost_workspace::process::Info;
 
 use crate::checks::{Check, MachineChecks};
 use crate::mcp::{Mcp, McpOptions};
+use crate::v1::FileLimit;
 
 /// The parts that a server offers, and ends when it stops.
 #[derive(Clone, Debug)]
@@ -18,6 +19,7 @@ pub struct ServerParts {
     pub(super) agent: bool,
     pub(super) mcp: Mcp,
     pub(super) checks: MachineChecks,
+    pub(super) file_limit: FileLimit,
     /// The connections to other hosts, if requests for their chats are sent on to them.
     pub(super) forwarding: Option<Forwarding>,
 }
@@ -45,6 +47,13 @@ impl ServerParts {
     pub fn with_checks(self, checks: impl Fn() -> Vec<Check> + Send + Sync + 'static) -> Self {
         let checks = MachineChecks::new(checks);
         Self { checks, ..self }
+    }
+
+    /// Sets the most bytes of a file that a client uploads; [`DEFAULT_FILE_SIZE`](crate::DEFAULT_FILE_SIZE) by default.
+    #[must_use]
+    pub fn with_file_size(self, most: u64) -> Self {
+        let file_limit = FileLimit(most);
+        Self { file_limit, ..self }
     }
 
     /// Has requests sent on that are for a chat or a session of another host of the same store. By default, they are refused with the
@@ -92,6 +101,7 @@ impl From<Host> for ServerParts {
             host,
             agent: false,
             checks: MachineChecks::default(),
+            file_limit: FileLimit::default(),
             forwarding: None,
         }
     }

@@ -11,6 +11,7 @@ mod calls;
 mod chats;
 mod events;
 mod events_of_all;
+mod files;
 mod health;
 mod json_body;
 mod notices;
@@ -25,6 +26,8 @@ mod workspaces;
 use utoipa_axum::router::OpenApiRouter;
 
 pub use calls::{ListedCall, ListedState};
+pub use files::DEFAULT_FILE_SIZE;
+pub(super) use files::FileLimit;
 pub(super) use now::Now;
 pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
@@ -40,6 +43,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(all_processes::routes())
         .merge(processes::routes())
         .merge(notices::routes())
+        .merge(files::routes())
         .merge(chats::routes())
         .merge(workspaces::routes())
         .merge(plugins::routes())

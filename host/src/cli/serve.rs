@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use toolhost_call::call::Durability;
@@ -84,6 +85,14 @@ pub(super) struct Options {
         value_parser = clap::value_parser!(u16).range(1..=448)
     )]
     event_readers: u16,
+    /// The largest file that a client may upload (`PUT /v1/chats/{chat}/files/{path}`)
+    #[arg(
+        long,
+        value_name = "SIZE",
+        env = "TOOLHOST_UPLOAD_SIZE",
+        default_value = "10GiB"
+    )]
+    upload_size: ByteSize,
     /// Do not listen at the socket in the state directory, by which commands such as `toolhost ps` find the server without --server.
     /// Only the user that runs the server can use it
     #[arg(long, env = "TOOLHOST_NO_LOCAL_SOCKET", value_parser = FalseyValueParser::new())]
@@ -157,6 +166,7 @@ pub(super) async fn run(
                 max_wait: options.mcp_max_wait,
                 ..McpOptions::default()
             })
+            .with_file_size(options.upload_size.as_u64())
             .with_checks(checks);
         let parts = match forwarding {
             Some(forwarding) => parts.with_forwarding(forwarding),

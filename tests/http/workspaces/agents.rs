@@ -364,7 +364,8 @@ async fn every_route_tells_that_the_agent_is_away() {
                 .replace("{chat}", "a")
                 .replace("{call}", id)
                 .replace("{process}", process)
-                .replace("{notice}", "none");
+                .replace("{notice}", "none")
+                .replace("{path}", "file");
             let needs = names_problem(operation, "workspace_unavailable");
             requests.push((method, path, needs));
         }
@@ -397,7 +398,8 @@ async fn every_route_tells_that_the_agent_is_away() {
         let (status, answer) = ask(&method, &path, body).await;
         let is_of_store =
             path.contains("/calls/1") || path.ends_with("/calls") && method == Method::GET;
-        let is_binding = method == Method::PUT && !path.contains("/calls");
+        let is_file = path.contains("/files");
+        let is_binding = method == Method::PUT && !path.contains("/calls") && !is_file;
         // This host has the notices.
         let is_here = path.contains("/notices") && !is_notice;
         if is_of_store || is_binding || is_here {

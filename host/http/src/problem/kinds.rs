@@ -54,6 +54,8 @@ kinds! {
         "the host \"evil.example\" is not known here; `--allow-host` makes it known";
     FOREIGN_ORIGIN = 403, "foreign_origin", "Pages of this origin may not use the server",
         "pages of \"http://evil.example\" may not use this server; `--allow-origin` lets them";
+    FILE_REFUSED = 403, "file_refused", "The file may not be used",
+        "/etc/passwd is outside of the workspace /srv/project";
     CONSOLE_HEADER = 403, "console_header", "A request with the cookie of the console needs its header",
         "a request with the cookie of the console needs the header `Toolhost-Console: 1`";
     NOT_FOUND = 404, "not_found", "There is nothing at this address",
@@ -64,6 +66,8 @@ kinds! {
         "there is no process \"proc_7Qx\" in this chat";
     UNKNOWN_NOTICE = 404, "unknown_notice", "There is no such notice",
         "there is no notice \"notice_7Qx\" in this chat";
+    UNKNOWN_FILE = 404, "unknown_file", "There is no such file",
+        "there is no file \"report.pdf\" in the workspace of this chat";
     UNKNOWN_PLUGIN = 404, "unknown_plugin", "There is no such plugin",
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
     UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",
@@ -88,12 +92,18 @@ kinds! {
         "1 calls and 2 processes run in the workspace \"team-a/web\": end them, or remove it with force";
     DEFAULT_WORKSPACE = 409, "default_workspace", "The workspace is that of the server",
         "the default workspace is that of the server, and is not removed";
+    FILE_CONFLICT = 409, "file_conflict", "What is at the path does not fit the request",
+        "\"out\": directory not empty; to remove all that is in it, ask with ?recursive=true";
     GONE = 410, "gone", "The reply is no longer kept",
         "reply no longer kept";
+    FILE_CHANGED = 412, "file_changed", "The file is not as the request expects it",
+        "\"report.pdf\": file changed since it was read";
     TOO_LARGE = 413, "too_large", "The request is too large",
         "the body has more than 1114112 bytes, which is the most";
     UNSUPPORTED_MEDIA_TYPE = 415, "unsupported_media_type", "The body is not JSON",
         "the body is \"text/xml\", and must be application/json";
+    NO_RANGE = 416, "no_range", "The file has no such bytes",
+        "the file has 4096 bytes, and the range begins at 5000";
     OTHER_HOST = 421, "other_host", "Another host has the workspace of the chat",
         "the chat support-42 runs on the host tools-2 at https://tools-2.example.com: send its calls there";
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
@@ -126,6 +136,8 @@ kinds! {
         "the host tools-2 cannot be reached (connection refused): nothing ran; repeat the request once it is back";
     WORKSPACE_UNAVAILABLE = 503, "workspace_unavailable", "The workspace cannot be reached",
         "the workspace cannot be reached: connection refused";
+    DISK_FULL = 507, "disk_full", "The disk of the workspace is full",
+        "\"report.pdf\": no space left on device";
 }
 
 impl Kind {

@@ -47,6 +47,21 @@ pub(super) struct CallPath {
     call: String,
 }
 
+/// The part after the chat in the address of a file.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct FilePath {
+    /// The file or directory: relative to the workspace of the chat; or absolute, whose first slash is then written as `%2F`. No part of
+    /// it is `..`.
+    #[param(
+        min_length = 1,
+        max_length = 4096,
+        pattern = r"^(?!([\s\S]*/)?\.\.(/|$))[^\x00]+$",
+        example = "report/summary.pdf"
+    )]
+    path: String,
+}
+
 /// The part after the chat in the address of a process.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]
