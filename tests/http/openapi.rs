@@ -349,6 +349,8 @@ async fn answers_are_as_described() {
         ("/v1/chats/c/calls", 200),
         ("/v1/chats/c/calls?state=x", 400),
         ("/v1/chats/c/calls/1/arguments", 204),
+        ("/v1/chats/c/files", 200),
+        ("/v1/chats/c/files?limit=0", 400),
         ("/v1/processes", 200),
         ("/v1/processes?limit=0", 400),
     ] {

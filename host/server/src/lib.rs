@@ -67,7 +67,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
         routes = routes.merge(toolhost_link::routes(parts.offer(), &edge));
     }
     let reword = Some(toolhost_agent::as_api_errors as Reword);
-    edge.around(routes, metrics, &v1::OUTPUT_HEADERS, reword)
+    edge.around(routes, metrics, &v1::headers(), reword)
 }
 
 /// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.

@@ -23,15 +23,22 @@ mod processes;
 mod tools;
 mod workspaces;
 
+use axum::http::HeaderName;
+use axum::http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE};
 use utoipa_axum::router::OpenApiRouter;
 
 pub use calls::{ListedCall, ListedState};
 pub use files::DEFAULT_FILE_SIZE;
 pub(super) use files::FileLimit;
 pub(super) use now::Now;
-pub(super) use processes::HEADERS as OUTPUT_HEADERS;
 
 use toolhost_core::Host;
+
+/// The headers of answers that pages of allowed origins may read besides the usual ones: those of raw output and of files.
+pub(super) fn headers() -> Vec<HeaderName> {
+    let of_files = [ACCEPT_RANGES, CONTENT_DISPOSITION, CONTENT_RANGE];
+    processes::HEADERS.into_iter().chain(of_files).collect()
+}
 
 /// Returns the routes and their description.
 pub(super) fn routes() -> OpenApiRouter<Host> {

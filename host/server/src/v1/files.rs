@@ -82,7 +82,7 @@ struct RemoveParameters {
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "it is there for its description only")]
-struct Content(Vec<u8>);
+struct FileContent(Vec<u8>);
 
 /// Reads a flag, which is set by its name alone as well.
 fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
@@ -144,11 +144,11 @@ impl Asked {
     get, path = "/v1/chats/{chat}/files", operation_id = "listFiles", tag = "files",
     params(ChatPath, ReadParameters),
     responses((status = 200, description = "The entries, or an archive.", content(
-        (Listing = "application/json"), (Content = "application/x-tar"), (Content = "application/gzip"), (Content = "application/zip"),
+        (Listing = "application/json"), (FileContent = "application/x-tar"), (FileContent = "application/gzip"), (FileContent = "application/zip"),
     ))),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "bounded_token", "foreign_workspace", "unknown_workspace", "file_refused", "unknown_file",
-        "file_conflict", "too_large", "workspace_unavailable", "other_host", "host_lost", "host_unreachable", "unreadable", "unrecorded"
+        "file_conflict", "too_large", "workspace_unavailable", "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
 async fn list(
@@ -177,15 +177,15 @@ async fn list(
     ),
     responses(
         (status = 200, description = "The bytes of the file; the entries of a directory, or an archive of it.", content(
-            (Content = "application/octet-stream"), (Listing = "application/json"), (Content = "*/*"),
+            (FileContent = "application/octet-stream"), (Listing = "application/json"), (FileContent = "*/*"),
         )),
-        (status = 206, description = "The range of bytes.", content((Content = "*/*"))),
+        (status = 206, description = "The range of bytes.", content((FileContent = "*/*"))),
         (status = 304, description = "The client has this version."),
     ),
     extensions(("x-problems" = json!([
         "missing_scope", "foreign_chat", "bounded_token", "foreign_workspace", "unknown_workspace", "file_refused", "unknown_file",
         "file_conflict", "file_changed", "no_range", "too_large", "workspace_unavailable", "other_host", "host_lost", "host_unreachable",
-        "unreadable", "unrecorded"
+        "unreadable"
     ]))),
 )]
 async fn get(
@@ -263,7 +263,7 @@ async fn read(
         ("If-Match" = Option<String>, Header, description = "The ETag of the version that is replaced."),
         ("If-None-Match" = Option<String>, Header, description = "`*`: there must be no such file yet."),
     ),
-    request_body(content = Content, content_type = "application/octet-stream", description = "The file."),
+    request_body(content = FileContent, content_type = "application/octet-stream", description = "The file."),
     responses(
         (status = 201, description = "The file is new.", headers(("etag" = String, description = "Its version."))),
         (status = 204, description = "The file was replaced.", headers(("etag" = String, description = "Its version."))),

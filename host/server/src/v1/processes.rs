@@ -59,7 +59,7 @@ const TOTAL: HeaderName = HeaderName::from_static("toolhost-output-total");
 const END: HeaderName = HeaderName::from_static("toolhost-output-end");
 
 /// The headers of raw output.
-pub(crate) const HEADERS: [HeaderName; 3] = [OFFSET, TOTAL, END];
+pub(super) const HEADERS: [HeaderName; 3] = [OFFSET, TOTAL, END];
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()

@@ -34,6 +34,7 @@ const MEMORY: usize = MAX_READ + 4 * MAX_PART;
 
 /// A format of archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
+#[schema(as = ArchiveFormat)]
 pub(super) enum Format {
     #[serde(rename = "tar")]
     Tar,

@@ -18,6 +18,7 @@ pub(super) const MAX_PAGE: u64 = 1000;
 
 /// A page of the entries of a directory.
 #[derive(Serialize, ToSchema)]
+#[schema(as = FileList)]
 pub(super) struct Listing {
     /// The directory, as it was asked for; `.` is the workspace.
     path: String,
@@ -32,6 +33,7 @@ pub(super) struct Listing {
 
 /// An entry of a directory.
 #[derive(Serialize, ToSchema)]
+#[schema(as = FileEntry)]
 struct Entry {
     /// Its name. Bytes that are no text are replaced: such a file cannot be reached.
     name: String,
