@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use axum::body::{Body, Bytes};
-use axum::http::header::{ACCEPT, CONTENT_TYPE};
-use axum::http::{HeaderMap, HeaderValue};
+use axum::http::HeaderValue;
+use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use futures_util::stream;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use serde::Deserialize;
 use tokio::sync::mpsc::{self, Sender};
 use toolhost_core::{ChatFiles, Host};
 use toolhost_http::guarded_body::Holding;
@@ -19,11 +18,11 @@ use toolhost_http::problem::{Kind, Problem};
 use toolhost_workspace::files::{
     Error, FoundFile, Kind as FileKind, MAX_PART, MAX_READ, MAX_RESULTS, Metadata, Page,
 };
-use utoipa::ToSchema;
 
 use super::answer::{of_content, refused};
 use super::directory::entries;
 use super::download::pieces;
+use super::format::Format;
 use super::packer::{Entry, Packer};
 
 /// How many entries are looked up together.
@@ -31,51 +30,6 @@ const ENTRIES: u64 = 5000;
 
 /// The most bytes in memory: a small file as a whole, pieces of a large one, and what is packed and not sent.
 const MEMORY: usize = MAX_READ + 4 * MAX_PART;
-
-/// A format of archives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
-#[schema(as = ArchiveFormat)]
-pub(super) enum Format {
-    #[serde(rename = "tar")]
-    Tar,
-    #[serde(rename = "tar.gz")]
-    Gzip,
-    #[serde(rename = "zip")]
-    Zip,
-}
-
-impl Format {
-    const ALL: [Self; 3] = [Self::Tar, Self::Gzip, Self::Zip];
-
-    fn extension(self) -> &'static str {
-        match self {
-            Self::Tar => "tar",
-            Self::Gzip => "tar.gz",
-            Self::Zip => "zip",
-        }
-    }
-
-    fn media_type(self) -> &'static str {
-        match self {
-            Self::Tar => "application/x-tar",
-            Self::Gzip => "application/gzip",
-            Self::Zip => "application/zip",
-        }
-    }
-
-    /// Returns the format that a client asks for by its media type.
-    pub(super) fn accepted(headers: &HeaderMap) -> Option<Self> {
-        let accepted = headers.get_all(ACCEPT).iter();
-        let accepted = accepted.filter_map(|value| value.to_str().ok());
-        let mut kinds = accepted
-            .flat_map(|value| value.split(','))
-            .filter_map(|kind| kind.split(';').next());
-        kinds.find_map(|kind| {
-            let is_it = |format: &Self| kind.trim().eq_ignore_ascii_case(format.media_type());
-            Self::ALL.into_iter().find(is_it)
-        })
-    }
-}
 
 /// Answers with an archive of a directory.
 pub(super) async fn download(

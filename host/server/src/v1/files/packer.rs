@@ -12,7 +12,7 @@ use tar::{Builder, EntryType, Header};
 use zip::write::{SimpleFileOptions, StreamWriter};
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
-use super::archive::Format;
+use super::format::Format;
 
 /// The size of the blocks of tar.
 const BLOCK: u64 = 512;
