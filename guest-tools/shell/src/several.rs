@@ -15,15 +15,13 @@ use crate::report::{Report, Standing};
 /// The most processes of one wait.
 pub(crate) const MOST: usize = 16;
 
-/// Which of several processes have to end.
+/// Which of several processes have to end: one of those that run, or each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub(crate) enum WaitFor {
-    /// One of those that run.
     #[default]
     Any,
-    /// Each of them.
     All,
 }
 

@@ -81,11 +81,12 @@ impl Board {
             tasks: TaskTracker::new(),
         });
         let (waiting, due) = shared.table.lock().unfinished();
-        for notice in waiting {
-            shared.watch(notice);
-        }
+        // Before anything else is told of their processes.
         for notice in due {
             shared.enqueue(&notice);
+        }
+        for notice in waiting {
+            shared.watch(notice);
         }
         Ok((Self(shared), over.drop_guard()))
     }
