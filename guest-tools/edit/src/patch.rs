@@ -10,15 +10,16 @@ mod quoted;
 mod section;
 mod text;
 mod unified;
+mod values;
 
 use std::fmt;
 
 use crate::commit::{Failure, retry};
 use crate::plan::Problem;
+use section::Section;
 use text::Lines;
 
-pub use plan::{Change, Done, PatchFiles, Seen, Shown};
-use section::Section;
+pub use values::{Change, Done, PatchFiles, Seen, Shown};
 
 /// Why a patch cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -42,8 +42,8 @@ impl<'a> Change<'a> {
     }
 
     fn aligned(text: &[u8], search: Vec<Line<'a>>, replace: Vec<NewLine<'a>>) -> Self {
-        let endings = Endings::of_lines(replace.iter().map(|new| new.line.ending));
-        let changes_endings = match Endings::of_lines(search.iter().map(|old| old.ending)) {
+        let endings = Endings::of(replace.iter().map(|new| new.line.ending));
+        let changes_endings = match Endings::of(search.iter().map(|old| old.ending)) {
             Endings::Absent => false,
             searched => endings != Endings::Absent && endings != searched,
         };

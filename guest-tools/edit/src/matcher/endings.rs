@@ -14,12 +14,8 @@ pub(super) enum Endings {
 }
 
 impl Endings {
-    pub(super) fn of(text: &[u8]) -> Self {
-        Self::of_lines(iter(text))
-    }
-
-    /// Returns which of these endings of lines there are, of which the last may be none.
-    pub(super) fn of_lines(lines: impl Iterator<Item = Ending>) -> Self {
+    /// Returns which of these endings of lines there are. The last may be none.
+    pub(super) fn of(lines: impl Iterator<Item = Ending>) -> Self {
         let mut endings = Self::Absent;
         for ending in lines.filter(|ending| *ending != Ending::None) {
             match endings {
@@ -73,7 +69,7 @@ mod tests {
             ("a\r\nb\n", Endings::Mixed, Some(Ending::Lf)),
             ("a\r\nb\nc\r\n", Endings::Mixed, Some(Ending::CrLf)),
         ] {
-            assert_eq!(Endings::of(text.as_bytes()), endings, "{text:?}");
+            assert_eq!(Endings::of(iter(text.as_bytes())), endings, "{text:?}");
             assert_eq!(dominant(text.as_bytes()), prevailing, "{text:?}");
         }
     }
