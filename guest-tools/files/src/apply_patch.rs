@@ -185,7 +185,7 @@ impl PatchFiles for Workspace<'_> {
                 moved_to: to.and_then(|to| u32::try_from(to).ok()),
             });
         }
-        Workspace::change(self, writes, removals)
+        Workspace::change(self, &writes, &removals)
     }
 }
 

@@ -120,6 +120,6 @@ impl toolhost_edit::Files for Workspace<'_> {
             data: file.data().to_vec(),
             when: Precondition::Version(file.version.clone()),
         });
-        self.change(writes.collect(), Vec::new())
+        self.change(&writes.collect::<Vec<_>>(), &[])
     }
 }

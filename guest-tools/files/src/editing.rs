@@ -86,10 +86,10 @@ impl<'a> Workspace<'a> {
     /// Writes and removes files, all or none.
     pub(crate) fn change(
         &self,
-        writes: Vec<Write>,
-        removals: Vec<Removal>,
+        writes: &[Write],
+        removals: &[Removal],
     ) -> Result<(), NotWritten<Refusal>> {
-        let Err((index, error)) = self.files.change_all(&writes, &removals) else {
+        let Err((index, error)) = self.files.change_all(writes, removals) else {
             return Ok(());
         };
         let written = writes.iter().map(|write| &write.path);
