@@ -30,6 +30,7 @@
 mod cluster;
 mod error;
 mod grants;
+mod images;
 mod limits;
 mod optional;
 mod packages;

@@ -52,7 +52,9 @@ use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::Builder;
-pub use embedded::{EMBEDDED, FIND_TOOLS, RUN_SCRIPT, SCRIPT, find_tools, script};
+pub use embedded::{
+    EMBEDDED, FILES, FIND_TOOLS, RUN_SCRIPT, SCRIPT, embedded_limits, find_tools, script,
+};
 pub use files::{ChatFiles, READ_TOOL, WRITE_TOOL};
 pub use input::{INPUT_TOOL, InputError};
 pub use live::{CallNow, ProcessNow};

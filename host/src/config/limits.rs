@@ -8,9 +8,8 @@ use super::section::Section;
 use super::values::{Size, Time};
 use toolhost_plugin::{Ceiling, Limits};
 
-/// Returns the default limits, overridden by those of this section.
-pub(super) fn read(mut section: Section<'_, '_>) -> Limits {
-    let mut limits = Limits::default();
+/// Returns these limits, overridden by those of this section.
+pub(super) fn read(mut section: Section<'_, '_>, mut limits: Limits) -> Limits {
     let most = Ceiling::default();
     let section = &mut section;
     size(section, "memory", &mut limits.memory);

@@ -10,8 +10,10 @@ use toml::de::ValueDeserializer;
 use super::packages::Package;
 use super::section::{Section, Value};
 use super::values::Setting;
-use super::{Config, grants, limits, optional, scripts};
-use toolhost_core::{EMBEDDED, Embedded, FIND_TOOLS, PluginSet, PluginSource, SCRIPT};
+use super::{Config, grants, images, limits, optional, scripts};
+use toolhost_core::{
+    EMBEDDED, Embedded, FILES, FIND_TOOLS, PluginSet, PluginSource, SCRIPT, embedded_limits,
+};
 use toolhost_plugin::{Capability, Digest, Limits, Options, hidden_in, is_plugin_name, shown};
 use toolhost_plugin::{Grants, Settings};
 use toolhost_state::trusted::{UntrustedError, read_private};
@@ -82,13 +84,19 @@ pub(super) fn read(mut section: Section<'_, '_>, base: &Path) -> Plugins {
 fn read_embedded(mut section: Section<'_, '_>, name: &str, base: &Path) -> Plugin {
     let mut plugin = Plugin {
         enabled: section.boolean("enabled"),
-        limits: section
-            .section("limits")
-            .map(limits::read)
-            .unwrap_or_default(),
+        limits: match section.section("limits") {
+            Some(limits) => limits::read(limits, embedded_limits(name)),
+            None => embedded_limits(name),
+        },
         ..Plugin::default()
     };
     let mut settable = "`enabled` and `limits`";
+    if name == FILES {
+        settable = "`enabled`, `limits` and `settings`";
+        if let Some(settings) = section.section("settings") {
+            plugin.settings = images::read(settings, &plugin.limits);
+        }
+    }
     if name == SCRIPT || name == FIND_TOOLS {
         settable = "`enabled`, `limits` and `grants`";
         if let Some(section) = section.section("grants") {
@@ -148,7 +156,7 @@ fn read_one(mut section: Section<'_, '_>, base: &Path) -> Plugin {
             .unwrap_or_default(),
         limits: section
             .section("limits")
-            .map(limits::read)
+            .map(|section| limits::read(section, Limits::default()))
             .unwrap_or_default(),
         settings: section
             .section("settings")
@@ -278,8 +286,12 @@ impl Plugin {
         }
         if EMBEDDED.contains(&name) {
             let limits = Some(self.limits.clone());
-            set.embedded
-                .insert(name.into(), Embedded { enabled, limits });
+            let embedded = Embedded {
+                enabled,
+                limits,
+                settings: self.settings.clone(),
+            };
+            set.embedded.insert(name.into(), embedded);
             return Ok(());
         }
         let mut problems = Vec::new();

@@ -52,6 +52,50 @@ fn error(text: &str) -> String {
 }
 
 #[test]
+fn images_of_files_have_bounds() {
+    let file = File::new(
+        r#"
+        [plugins.files]
+        limits = { reply = "4MiB" }
+        settings = { image_max_edge = 2048, image_max_pixels = 4_000_000, image_max_bytes = "3MiB" }
+        "#,
+    );
+    let set = file.plugins().unwrap();
+    let files = &set.embedded["files"];
+    let all: Vec<_> = files
+        .settings
+        .iter()
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    assert_eq!(
+        all,
+        [
+            "image_max_bytes=3145728",
+            "image_max_edge=2048",
+            "image_max_pixels=4000000"
+        ]
+    );
+    // The other limits are those of the plugin.
+    let limits = files.limits.as_ref().unwrap();
+    assert_eq!((limits.reply, limits.memory), (4 << 20, 256 << 20));
+    let said = |settings: &str| error(&format!("[plugins.files]\nsettings = {{ {settings} }}"));
+    for (settings, text) in [
+        ("image_max_edge = 0", "it can be 1 to 8000"),
+        ("image_max_edge = \"large\"", "a number of pixels"),
+        ("image_max_pixels = 64000001", "it can be 1 to 64000000"),
+        (
+            "image_max_bytes = \"1MiB\"",
+            "it can be 983040 bytes at most with a reply of 1048576 bytes: raise `reply` of the limits",
+        ),
+        ("image_max_bytes = 0", "it can be 1 byte or more"),
+        ("units = 1", "plugins.files.settings"),
+    ] {
+        let said = said(settings);
+        assert!(said.contains(text), "{settings}: {said}");
+    }
+}
+
+#[test]
 fn everything_that_can_be_said_of_a_plugin() {
     let file = File::new(
         r#"
@@ -140,7 +184,7 @@ fn what_is_not_known_is_refused_with_its_line() {
 fn what_makes_no_sense_is_refused_with_its_key() {
     insta::assert_snapshot!(error("[plugins.a]"), @r#"a: `component = "FILE.wasm"` is missing, and there is no such file in `plugin_dir`"#);
     insta::assert_snapshot!(error("[plugins.shell]\ncomponent = 'a.wasm'"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: plugins.shell.component: shell is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
-    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: plugins.files.grants: files is an embedded plugin, of which only `enabled` and `limits` can be set; choose another name");
+    insta::assert_snapshot!(error("[plugins.files]\ngrants = { files = 'read' }"), @"the configuration DIR/toolhost.toml is not valid: line 2, column 1: plugins.files.grants: files is an embedded plugin, of which only `enabled`, `limits` and `settings` can be set; choose another name");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nlimits = { instances = 65 }"), @"the configuration DIR/toolhost.toml is not valid: line 3, column 12: plugins.a.limits.instances: it can be 64 at most");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { file = 'none' } }"), @"a: secrets.k: DIR/none cannot be read: No such file or directory (os error 2)");
     insta::assert_snapshot!(error("[plugins.a]\ncomponent = 'a.wasm'\nsecrets = { k = { env = 'TOOLHOST_NO_SUCH' } }"), @"a: secrets.k: the variable TOOLHOST_NO_SUCH is not set");

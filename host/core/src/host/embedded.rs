@@ -1,15 +1,19 @@
 //! The plugins that are part of the program.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::PluginSource;
-use toolhost_plugin::{Engine, Grants, LoadError, Options, Plugin};
+use toolhost_plugin::{Engine, Grants, Limits, LoadError, Options, Plugin};
 use toolhost_workspace::files::FilesGrant;
 
 /// The names of the plugins that are part of the program.
-pub const EMBEDDED: [&str; 4] = ["shell", "files", SCRIPT, FIND_TOOLS];
+pub const EMBEDDED: [&str; 4] = ["shell", FILES, SCRIPT, FIND_TOOLS];
+
+/// The name of the plugin of files.
+pub const FILES: &str = "files";
 
 /// The name of the plugin of scripts. A host has it only if it is among its plugins: see [`script`].
 pub const SCRIPT: &str = "script";
@@ -53,10 +57,27 @@ pub(super) async fn load(
     Ok(loaded)
 }
 
+/// Returns the limits of a plugin that is part of the program, if the operator sets no others.
+///
+/// A photo is decoded as a whole, so the plugin of files has more memory and CPU time than others. It is never quarantined: a file that
+/// breaks a decoder says nothing about the next file, and may be of another chat.
+pub fn embedded_limits(name: &str) -> Limits {
+    match name {
+        FILES => Limits {
+            memory: 256 << 20,
+            guest_time: Duration::from_secs(10),
+            traps: 0,
+            ..Limits::default()
+        },
+        _ => Limits::default(),
+    }
+}
+
 /// Returns the plugins that are part of the program, with their grants.
 pub(super) fn plugins(shell: bool, files: FilesGrant) -> impl Iterator<Item = (Bytes, Options)> {
     let with = |name, grants| Options {
         grants,
+        limits: embedded_limits(name),
         ..Options::new(name)
     };
     let grants = Grants::default().with_processes();
@@ -71,7 +92,7 @@ pub(super) fn plugins(shell: bool, files: FilesGrant) -> impl Iterator<Item = (B
     let files = offered.then(|| {
         (
             Bytes::from_static(toolhost_artifacts::FILES),
-            with("files", grants),
+            with(FILES, grants),
         )
     });
     shell.into_iter().chain(files)

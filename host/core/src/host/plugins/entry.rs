@@ -160,6 +160,7 @@ impl Entry {
         if let Some(by) = by {
             source.enabled = by.enabled;
             source.options.limits = by.limits.clone().unwrap_or(source.options.limits);
+            source.options.settings.settings.extend(by.settings.clone());
         }
         source
     }

@@ -53,6 +53,8 @@ pub struct Embedded {
     pub enabled: bool,
     /// Its limits; `None`: the default ones.
     pub limits: Option<Limits>,
+    /// Its settings.
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The place of the bytes of a component.
