@@ -2,6 +2,8 @@
 //!
 //! To write down the replies of today, to be looked at in the diff: `WRITE_CASES=1 cargo test -p toolhost-files cases`.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toolhost_sdk::testing::{self, FakeFiles};
@@ -32,13 +34,21 @@ fn outcome(case: &Value) -> Map<String, Value> {
         .fold(FakeFiles::new(), |files, (path, content)| {
             files.with(path, content.as_str().unwrap())
         });
+    // What is no text.
+    let binary = case["base64"].as_object().into_iter().flatten();
+    let files = binary.fold(files, |files, (path, content)| {
+        files.with(path, BASE64.decode(content.as_str().unwrap()).unwrap())
+    });
+    let mut images = Vec::new();
     let text = case["arguments"].to_string();
     let refused = |error: ToolError| error.to_string();
     let result = match case["tool"].as_str().unwrap() {
         ReadFile::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| {
-                reply(read_file::run(&files, &arguments, read_file::Reader::Model))
+                let page = read_file::run(&files, &arguments, read_file::Reader::Model);
+                images.extend(page.iter().flat_map(read_file::Page::media_types));
+                reply(page)
             }),
         WriteFile::NAME => testing::arguments(&text)
             .map_err(refused)
@@ -71,7 +81,13 @@ fn outcome(case: &Value) -> Map<String, Value> {
         }
         Err(text) => _ = outcome.insert("refusal".to_owned(), text.into()),
     }
+    if !images.is_empty() {
+        outcome.insert("images".to_owned(), json!(images));
+    }
     for path in ["f", "g"] {
+        if !case["base64"][path].is_null() {
+            continue;
+        }
         let text = files.text(path);
         if text.as_deref() != before.get(path).and_then(Value::as_str) {
             outcome.insert(path.to_owned(), json!(text));

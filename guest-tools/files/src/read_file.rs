@@ -1,9 +1,15 @@
 //! `read_file`: a page of lines, whatever the size of the file.
 
+mod archive;
+mod format;
+mod image;
 mod listing;
+mod notebook;
 mod opened;
 mod page;
+mod pdf;
 mod raw;
+mod rich;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -14,7 +20,9 @@ use toolhost_sdk::files::{Error, Files, Host};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
 use crate::refusal::{self, Refusal};
-use opened::Opened;
+use image::{Facts, Picture};
+use pdf::Selection;
+use rich::{Asked, Looked};
 
 /// How many lines a page has, if the model asks for no other number, and at most.
 const MAX_LINES: u64 = 2_000;
@@ -40,16 +48,23 @@ pub(crate) struct Arguments {
     /// How many lines to read at most; 2000 if not given, and never more.
     #[schemars(range(min = 1))]
     limit: Option<i64>,
-    /// The encoding of the file, such as "shift_jis". Default: the one that it seems to have.
+    /// The encoding of the file, such as "shift_jis". Default: the one that it seems to have. With an encoding, any file is read as
+    /// text.
     encoding: Option<String>,
+    /// The pages of a PDF file to read, such as "3", "2-5" or "1,4-6,9-". Default: from the first one on.
+    pages: Option<String>,
 }
 
 /// What is at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
+    Archive,
     Binary,
     Directory,
+    Image,
+    Notebook,
+    Pdf,
 }
 
 /// Why a page ends before the file does.
@@ -68,13 +83,14 @@ pub(crate) struct Page {
     /// What it is, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<Kind>,
-    /// The lines, each preceded by its number and a tab; for a script, the text as it is.
+    /// The lines, each preceded by its number and a tab; for a script, the text as it is. Of a PDF file its text, of a notebook its cells,
+    /// of an archive its entries with size and time.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<String>,
     /// The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked.
     #[serde(skip_serializing_if = "Option::is_none")]
     entries: Option<Vec<String>>,
-    /// Whether the directory has more names than are listed.
+    /// Whether the directory or the archive has more names than are listed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     more_entries: bool,
     /// The size of the file in bytes.
@@ -83,6 +99,24 @@ pub(crate) struct Page {
     /// What kind of file it seems to be.
     #[serde(skip_serializing_if = "Option::is_none")]
     media_type: Option<String>,
+    /// The sizes of an image, which follows the reply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image: Option<Facts>,
+    /// The pages of a PDF file that are in the content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pages: Option<String>,
+    /// The pages that follow: the argument pages of the next call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_pages: Option<String>,
+    /// How many pages the PDF file has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_pages: Option<u32>,
+    /// How many cells the notebook has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_cells: Option<u64>,
+    /// How many entries the archive has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_entries: Option<u64>,
     /// The encoding of the file, if it is not UTF-8, and whether it has a byte order mark.
     #[serde(skip_serializing_if = "Option::is_none")]
     encoding: Option<String>,
@@ -107,6 +141,17 @@ pub(crate) struct Page {
     /// What else there is to know.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
+    /// The images that follow the reply as parts of their own.
+    #[serde(skip)]
+    images: Vec<Picture>,
+}
+
+#[cfg(test)]
+impl Page {
+    /// Returns the types of the images that follow the reply.
+    pub(crate) fn media_types(&self) -> Vec<&'static str> {
+        self.images.iter().map(|image| image.media_type).collect()
+    }
 }
 
 impl Tool for ReadFile {
@@ -114,8 +159,9 @@ impl Tool for ReadFile {
     const TITLE: Option<&'static str> = Some("Read a file");
     const DESCRIPTION: &'static str = "Read lines of a text file, with their numbers. A page has at most 2000 lines and \
         32 KiB; next_offset says where the next one begins, and files of any size can be read that way. Lines over 1024 \
-        bytes are cut; characters without ink are shown as <U+200B>. For a directory, replies with its first 200 names; for a \
-        binary file, with its size and type.";
+        bytes are cut; characters without ink are shown as <U+200B>. Shows PNG, JPEG, GIF and WebP images, scaled down if they \
+        are large. Reads PDF files as text, with pages; notebooks as cells; and lists zip and tar archives. For a directory, replies \
+        with its first 200 names; for another binary file, with its size and type.";
     const HINTS: Hints = Hints {
         read_only: true,
         idempotent: true,
@@ -141,7 +187,12 @@ impl Tool for ReadFile {
     }
 
     fn call(call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        refusal::reply(run(&Host, &arguments, Reader::of(call)))
+        let mut page = run(&Host, &arguments, Reader::of(call));
+        let images = match &mut page {
+            Ok(page) => std::mem::take(&mut page.images),
+            Err(_) => Vec::new(),
+        };
+        Ok(rich::parts(images).fold(refusal::reply(page)?, Reply::and))
     }
 }
 
@@ -184,17 +235,39 @@ pub(crate) fn run(
             });
         }
     };
-    match opened::open(scan, path, encoding)? {
-        Opened::Other(page) => Ok(page),
-        Opened::Text(text) if reader == Reader::Program => {
-            text.raw(path, offset, (limit > 0).then_some(limit))
-        }
-        Opened::Text(text) => {
-            let limit = match limit {
-                0 => MAX_LINES,
-                limit => limit.min(MAX_LINES),
-            };
-            text.page(path, offset, limit)
+    let selection = selection(arguments.pages.as_deref())?;
+    let asked = Asked {
+        path,
+        offset,
+        limit,
+        pages: &selection,
+        reader,
+    };
+    // With an encoding, it is text.
+    let looked = match encoding {
+        None => rich::look(scan, &asked)?,
+        Some(_) => Looked::Plain(scan),
+    };
+    match looked {
+        Looked::Shown(page) => Ok(page),
+        Looked::Plain(_) if !selection.is_all() => Err(Refusal::report(format!(
+            "pages is for PDF files, and this is none: {path}"
+        ))),
+        Looked::Plain(scan) => {
+            opened::open(scan, path, encoding)?.read(path, offset, limit, reader)
         }
     }
+}
+
+/// Returns the pages that a model names, or all.
+fn selection(pages: Option<&str>) -> Result<Selection, Refusal> {
+    let pages = pages.filter(|pages| !pages.trim().is_empty());
+    let selection = pages.map(|pages| {
+        Selection::parse(pages).ok_or_else(|| {
+            Refusal::invalid(format!(
+                "pages {pages:?} are no pages; write them as in \"3\", \"2-5\" or \"1,4-6\""
+            ))
+        })
+    });
+    selection.transpose().map(Option::unwrap_or_default)
 }

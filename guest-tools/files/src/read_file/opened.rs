@@ -3,8 +3,7 @@
 use toolhost_edit::encoding::{Encoding, NotText, Text};
 
 use super::scan::Scan;
-use super::{Kind, Page};
-use super::{page, raw};
+use super::{Kind, MAX_LINES, Page, Reader, page, raw};
 use crate::refusal::Refusal;
 
 /// How much of the start of a file is looked at for zero bytes, as Git does.
@@ -49,10 +48,7 @@ pub(super) fn open<'a>(
     path: &str,
     given: Option<Encoding>,
 ) -> Result<Opened<'a>, Refusal> {
-    let start = scan.start();
-    let look = start.get(..LOOK).unwrap_or(start);
-    let is_plain = memchr::memchr(0, look).is_none() && is_utf8(start);
-    if given.is_none() && is_plain {
+    if given.is_none() && is_plain(scan.start()) {
         return Ok(Opened::Text(OpenedText::utf8(scan, false)));
     }
     look_at_all(scan, path, given)
@@ -126,8 +122,33 @@ fn look_at_all<'a>(
     }))
 }
 
+impl Opened<'_> {
+    /// Reads a page of lines for a model, or the text as it is for a program. A limit of 0 is none.
+    pub(super) fn read(
+        self,
+        path: &str,
+        offset: u64,
+        limit: u64,
+        reader: Reader,
+    ) -> Result<Page, Refusal> {
+        match self {
+            Self::Other(page) => Ok(page),
+            Self::Text(text) if reader == Reader::Program => {
+                text.raw(path, offset, (limit > 0).then_some(limit))
+            }
+            Self::Text(text) => {
+                let limit = match limit {
+                    0 => MAX_LINES,
+                    limit => limit.min(MAX_LINES),
+                };
+                text.page(path, offset, limit)
+            }
+        }
+    }
+}
+
 impl<'a> OpenedText<'a> {
-    fn utf8(scan: Scan<'a>, is_certain: bool) -> Self {
+    pub(super) fn utf8(scan: Scan<'a>, is_certain: bool) -> Self {
         Self {
             is_marked: scan.start().starts_with(MARK),
             scan,
@@ -139,14 +160,14 @@ impl<'a> OpenedText<'a> {
     }
 
     /// Reads a page of the lines for a model.
-    pub(super) fn page(self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+    fn page(self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
         self.read(path, &|scan, encoding| {
             page::read(scan, path, offset, limit, encoding)
         })
     }
 
     /// Reads the text as it is for a program.
-    pub(super) fn raw(self, path: &str, offset: u64, limit: Option<u64>) -> Result<Page, Refusal> {
+    fn raw(self, path: &str, offset: u64, limit: Option<u64>) -> Result<Page, Refusal> {
         self.read(path, &|scan, encoding| {
             raw::read(scan, path, offset, limit, encoding)
         })
@@ -179,6 +200,12 @@ impl<'a> OpenedText<'a> {
     }
 }
 
+/// Returns whether a file with this start is plain UTF-8.
+pub(super) fn is_plain(start: &[u8]) -> bool {
+    let look = start.get(..LOOK).unwrap_or(start);
+    memchr::memchr(0, look).is_none() && is_utf8(start)
+}
+
 /// Returns whether the start of a file is UTF-8, but for a character that is cut.
 fn is_utf8(start: &[u8]) -> bool {
     std::str::from_utf8(start)
@@ -186,14 +213,30 @@ fn is_utf8(start: &[u8]) -> bool {
         .is_none_or(|error| error.error_len().is_none() && start.len() > usize::from(u8::MAX))
 }
 
-fn other(scan: &Scan<'_>, media_type: &str) -> Page {
-    const IMAGE: &str = "images cannot be shown here; use execute to get what you need of it, such as its size or its text";
+pub(super) fn other(scan: &Scan<'_>, media_type: &str) -> Page {
     Page {
-        note: media_type.starts_with("image/").then(|| IMAGE.to_owned()),
+        note: note(media_type).map(str::to_owned),
         kind: Some(Kind::Binary),
         file_size: Some(scan.file_size()),
         media_type: Some(media_type.to_owned()),
         version: Some(scan.version().to_owned()),
         ..Page::default()
+    }
+}
+
+/// Returns what can be done with a file that is not shown.
+fn note(media_type: &str) -> Option<&'static str> {
+    const IMAGE: &str = "images of this format cannot be shown here; use execute to make a PNG of it, and read that";
+    const PACKED: &str = "archives of this format are not listed here; use execute to list it";
+    const PACKERS: [&str; 4] = [
+        "application/x-bzip2",
+        "application/x-xz",
+        "application/x-7z-compressed",
+        "application/vnd.rar",
+    ];
+    match media_type {
+        _ if media_type.starts_with("image/") => Some(IMAGE),
+        _ if PACKERS.contains(&media_type) => Some(PACKED),
+        _ => None,
     }
 }

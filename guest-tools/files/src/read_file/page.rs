@@ -9,7 +9,7 @@ use super::{Page, TruncatedBy};
 use crate::refusal::Refusal;
 
 /// The most bytes of a page, with the numbers of its lines.
-const MAX_BYTES: usize = 32 << 10;
+pub(super) const MAX_BYTES: usize = 32 << 10;
 
 /// The most bytes of a line that are shown.
 const MAX_LINE: usize = 1 << 10;

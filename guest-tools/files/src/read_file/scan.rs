@@ -78,6 +78,26 @@ impl<'a> Scan<'a> {
         Ok(self.files.read(self.path, 0, most)?.data)
     }
 
+    /// Returns all bytes of a file of any size. Only before anything else is done.
+    pub(super) fn whole(&self) -> Result<Vec<u8>, Error> {
+        /// The most that the host reads at once.
+        const MOST: u32 = 4 << 20;
+        if self.size <= u64::from(MOST) {
+            return self.all(MOST);
+        }
+        let mut data = Vec::with_capacity(usize::try_from(self.size).unwrap_or_default());
+        while (data.len() as u64) < self.size {
+            let chunk = self.files.read(self.path, data.len() as u64, MOST)?;
+            if chunk.version != self.version || chunk.data.is_empty() {
+                return Err(Error::Changed(
+                    "the file changed while it was read".to_owned(),
+                ));
+            }
+            data.extend(chunk.data);
+        }
+        Ok(data)
+    }
+
     /// Returns the bytes that the file begins with. Only before anything else is done.
     pub(super) fn start(&self) -> &[u8] {
         &self.buffer

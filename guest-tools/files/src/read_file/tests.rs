@@ -152,12 +152,8 @@ fn what_is_no_text() {
         (page.media_type.unwrap(), page.file_size.unwrap())
     };
     assert_eq!(described(png), ("image/png".into(), 16));
-    assert!(
-        page(png, 1, 0)
-            .note
-            .unwrap()
-            .contains("images cannot be shown")
-    );
+    assert!(page(png, 1, 0).note.unwrap().contains("cannot be shown"));
+    assert_eq!(described(b"BM\0\0\0\0\0\0"), ("image/bmp".into(), 8));
     assert_eq!(described(b"a\0"), ("application/octet-stream".into(), 2));
     assert_eq!(
         described(b"\xff\xfe\0\0h\0\0\0"),
@@ -338,8 +334,8 @@ fn what_is_wrong_is_said() {
 #[test]
 fn the_schema() {
     let schema = Schema::of_arguments::<Arguments>();
-    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."},"encoding":{"type":"string","description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have."}},"required":["path"]}"#);
-    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["binary","directory"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab; for a script, the text as it is."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"line_endings":{"type":"string","description":"The line endings of the page, if they are not LF. The lines are shown without them."},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
+    insta::assert_snapshot!(schema.value().to_string(), @r#"{"type":"object","additionalProperties":false,"properties":{"path":{"type":"string","description":"The file to read, or a directory to list: absolute, or relative to the workspace directory."},"offset":{"type":"integer","minimum":1,"description":"The line to begin at; the first one is 1."},"limit":{"type":"integer","minimum":1,"description":"How many lines to read at most; 2000 if not given, and never more."},"encoding":{"type":"string","description":"The encoding of the file, such as \"shift_jis\". Default: the one that it seems to have. With an encoding, any file is read as text."},"pages":{"type":"string","description":"The pages of a PDF file to read, such as \"3\", \"2-5\" or \"1,4-6,9-\". Default: from the first one on."}},"required":["path"]}"#);
+    insta::assert_snapshot!(ReadFile::output_schema().unwrap().value().to_string(), @r#"{"type":"object","properties":{"kind":{"type":"string","enum":["archive","binary","directory","image","notebook","pdf"],"description":"What it is, if it is not text."},"content":{"type":"string","description":"The lines, each preceded by its number and a tab; for a script, the text as it is. Of a PDF file its text, of a notebook its cells, of an archive its entries with size and time."},"entries":{"type":"array","items":{"type":"string"},"description":"The names in the directory. A `/` is behind those of directories; pipes, sockets and devices are marked."},"more_entries":{"type":"boolean","description":"Whether the directory or the archive has more names than are listed."},"file_size":{"type":"integer","description":"The size of the file in bytes.","minimum":0},"media_type":{"type":"string","description":"What kind of file it seems to be."},"image":{"type":"object","properties":{"width":{"type":"integer","description":"The width of the image in the file, in pixels.","minimum":0},"height":{"type":"integer","description":"Its height.","minimum":0},"shown_width":{"type":"integer","description":"The width of the image that is shown, if it is smaller.","minimum":0},"shown_height":{"type":"integer","description":"Its height.","minimum":0},"shown_as":{"type":"string","description":"The type of the image that is shown, if it is another one than that of the file."}},"required":["width","height"],"description":"The sizes of an image, which follows the reply."},"pages":{"type":"string","description":"The pages of a PDF file that are in the content."},"next_pages":{"type":"string","description":"The pages that follow: the argument pages of the next call."},"total_pages":{"type":"integer","description":"How many pages the PDF file has.","minimum":0},"total_cells":{"type":"integer","description":"How many cells the notebook has.","minimum":0},"total_entries":{"type":"integer","description":"How many entries the archive has.","minimum":0},"encoding":{"type":"string","description":"The encoding of the file, if it is not UTF-8, and whether it has a byte order mark."},"total_lines":{"type":"integer","description":"How many lines the file has; left out where it is too large to be counted.","minimum":0},"line_endings":{"type":"string","description":"The line endings of the page, if they are not LF. The lines are shown without them."},"lines_read":{"type":"integer","description":"How many lines the page has.","minimum":0},"next_offset":{"type":"integer","description":"The offset of the next page.","minimum":0},"truncated_by":{"description":"What ended the page before the end of the file.","oneOf":[{"type":"string","const":"lines","description":"It has as many lines as were asked for, or as a page may have."},{"type":"string","const":"bytes","description":"It has as many bytes as a page may have."}]},"version":{"type":"string","description":"The version of the file, for if_unmodified_since of write_file."},"note":{"type":"string","description":"What else there is to know."}},"description":"The reply. What does not apply is left out."}"#);
 }
 
 proptest! {
@@ -393,6 +389,185 @@ proptest! {
         let files = FakeFiles::new().with("f", &content);
         // A page or an error, and never a panic.
         _ = read(&files, &format!(r#"{{"path": "f", "offset": {offset}}}"#));
+    }
+}
+
+fn parsed(file: impl AsRef<[u8]>, json: &str) -> Result<Page, String> {
+    let files = FakeFiles::new().with("f", file);
+    match read(&files, json) {
+        Ok(page) => Ok(page),
+        Err(Refusal::Report(text)) => Err(text),
+        Err(Refusal::Error(error)) => Err(error.to_string()),
+    }
+}
+
+#[test]
+fn documents_are_read_page_by_page() {
+    let lines: Vec<_> = (1..=1200).map(|page| format!("page {page}")).collect();
+    let lines: Vec<_> = lines.iter().map(String::as_str).collect();
+    let file = pdf::tests::pages(&lines);
+    let first = parsed(&file, r#"{"path": "f"}"#).unwrap();
+    assert_eq!(
+        (first.kind, first.total_pages),
+        (Some(Kind::Pdf), Some(1200))
+    );
+    assert_eq!(first.pages.as_deref(), Some("1-659"));
+    assert_eq!(first.next_pages.as_deref(), Some("660-1200"));
+    assert!(first.content.unwrap().len() <= 32 << 10);
+    assert_eq!(first.next_offset, None);
+    let next = parsed(&file, r#"{"path": "f", "pages": "660-1200"}"#).unwrap();
+    assert!(
+        next.content
+            .unwrap()
+            .starts_with("1\t--- page 660 of 1200 ---\n2\tpage 660\n3\t--- page 661")
+    );
+    let some = parsed(&file, r#"{"path": "f", "pages": "2,1190-", "limit": 4}"#).unwrap();
+    assert_eq!(
+        some.content.as_deref(),
+        Some("1\t--- page 2 of 1200 ---\n2\tpage 2\n3\t--- page 1190 of 1200 ---\n4\tpage 1190")
+    );
+    assert_eq!(
+        (some.pages.as_deref(), some.next_pages.as_deref()),
+        (Some("2,1190"), Some("1191-1200"))
+    );
+    for (json, text) in [
+        (
+            r#"{"path": "f", "pages": "1201"}"#,
+            "there is no page 1201: it has 1200 pages: f",
+        ),
+        (
+            r#"{"path": "f", "pages": "two"}"#,
+            "pages \"two\" are no pages; write them as in \"3\", \"2-5\" or \"1,4-6\"",
+        ),
+        (
+            r#"{"path": "f", "pages": "1", "offset": 9}"#,
+            "offset 9 is beyond the file length of 2 lines",
+        ),
+    ] {
+        assert_eq!(parsed(&file, json).unwrap_err(), text);
+    }
+    assert_eq!(
+        parsed("text", r#"{"path": "f", "pages": "1"}"#).unwrap_err(),
+        "pages is for PDF files, and this is none: f"
+    );
+    // What a strict model sends for nothing.
+    let none = r#"{"path": "f", "offset": null, "limit": null, "encoding": null, "pages": null}"#;
+    assert_eq!(
+        parsed("text", none).unwrap().content.as_deref(),
+        Some("1\ttext")
+    );
+    assert_eq!(
+        parsed("text", r#"{"path": "f", "pages": ""}"#)
+            .unwrap()
+            .lines_read,
+        Some(1)
+    );
+}
+
+#[test]
+fn texts_that_begin_like_a_format_are_texts() {
+    for text in ["%PDF-1.7 is a version", "GIF89a", "{\"cells\": 3}"] {
+        let page = parsed(text, r#"{"path": "f"}"#).unwrap();
+        assert_eq!(
+            (page.kind, page.content),
+            (None, Some(format!("1\t{text}")))
+        );
+    }
+    // With an encoding, a file is text whatever it has.
+    let notebook = notebook::tests::notebook(serde_json::json!([]));
+    let cells = parsed(&notebook, r#"{"path": "f"}"#).unwrap();
+    assert_eq!(
+        (cells.kind, cells.total_cells),
+        (Some(Kind::Notebook), Some(0))
+    );
+    let text = parsed(&notebook, r#"{"path": "f", "encoding": "utf-8"}"#).unwrap();
+    assert_eq!((text.kind, text.total_lines), (None, Some(10)));
+    // A script takes it apart itself.
+    let files = FakeFiles::new().with("f", &notebook);
+    let arguments = testing::arguments(r#"{"path": "f"}"#).unwrap();
+    let raw = run(&files, &arguments, Reader::Program).unwrap();
+    assert_eq!(raw.content.unwrap().as_bytes(), notebook);
+}
+
+#[test]
+fn images_of_notebooks_are_shown_with_their_lines() {
+    use base64::Engine as _;
+    let png = base64::engine::general_purpose::STANDARD.encode(image::tests::picture());
+    let output = serde_json::json!({ "output_type": "display_data", "data": { "image/png": png } });
+    let cell = serde_json::json!({ "cell_type": "code", "source": "x", "outputs": [output] });
+    let file = notebook::tests::notebook(vec![cell; 6].into());
+    let first = parsed(&file, r#"{"path": "f", "limit": 4}"#).unwrap();
+    assert_eq!((first.images.len(), first.total_lines), (1, Some(24)));
+    let all = parsed(&file, r#"{"path": "f"}"#).unwrap();
+    assert_eq!(all.images.len(), 4);
+    assert!(
+        all.note
+            .unwrap()
+            .contains("2 images of these cells are not shown")
+    );
+    let none = parsed(&file, r#"{"path": "f", "offset": 21, "limit": 2}"#).unwrap();
+    assert_eq!(
+        (none.images.len(), none.note.unwrap().contains("not shown")),
+        (0, false)
+    );
+}
+
+/// One file of each kind that is told by content.
+fn kinds() -> Vec<Vec<u8>> {
+    let tar = archive::tests::tar(&[("a", b"text"), ("b/c", b"")]);
+    let image = |format| image::tests::encoded(&image::tests::drawing(9, 5), format);
+    vec![
+        image(::image::ImageFormat::Png),
+        image(::image::ImageFormat::Jpeg),
+        image(::image::ImageFormat::Gif),
+        image(::image::ImageFormat::WebP),
+        pdf::tests::pages(&["one", "two"]),
+        notebook::tests::notebook(
+            serde_json::json!([{ "cell_type": "code", "source": "x", "outputs": [] }]),
+        ),
+        archive::tests::gzip(&tar),
+        tar,
+        archive::tests::zip(&[("a", b"text"), ("b/c", b"")]),
+    ]
+}
+
+#[test]
+fn every_kind_is_told_by_content() {
+    let found: Vec<_> = kinds()
+        .iter()
+        .map(|file| parsed(file, r#"{"path": "f"}"#).unwrap())
+        .map(|page| (page.kind.unwrap(), page.images.len()))
+        .collect();
+    let (image, archive) = ((Kind::Image, 1), (Kind::Archive, 0));
+    let others = [
+        (Kind::Pdf, 0),
+        (Kind::Notebook, 0),
+        archive,
+        archive,
+        archive,
+    ];
+    assert_eq!(found, [[image; 4].as_slice(), &others].concat());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A page or an error, and never a panic, whatever some bytes become and wherever the file ends.
+    #[test]
+    fn damaged_files_of_every_kind_are_read(
+        kind in 0..9_usize,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
+        end in any::<Option<prop::sample::Index>>(),
+    ) {
+        let mut file = kinds().swap_remove(kind);
+        for (at, byte) in changes {
+            let at = at.index(file.len());
+            file[at] = byte;
+        }
+        if let Some(end) = end {
+            file.truncate(end.index(file.len()));
+        }
+        _ = parsed(file, r#"{"path": "f"}"#);
     }
 }
 
