@@ -6,6 +6,7 @@ mod crash;
 mod edit;
 mod escapes;
 mod grants;
+mod kinds;
 mod large;
 mod patches;
 mod permissions;
@@ -36,6 +37,16 @@ impl Setup {
 
     /// Calls a tool, and returns its structured reply, or the text of its failure.
     async fn try_call(&self, tool: &str, arguments: Value) -> Result<Value, String> {
+        let called = self.try_call_with_images(tool, arguments).await;
+        called.map(|(reply, _)| reply)
+    }
+
+    /// Calls a tool, and returns its structured reply and the types and bytes of its images, or the text of its failure.
+    async fn try_call_with_images(
+        &self,
+        tool: &str,
+        arguments: Value,
+    ) -> Result<(Value, Vec<(String, Vec<u8>)>), String> {
         let outcome = self.outcome(tool, arguments).await;
         let reply = outcome
             .result
@@ -47,7 +58,12 @@ impl Setup {
             };
             return Err(text.clone());
         }
-        Ok(serde_json::from_str(reply.structured().unwrap().get()).unwrap())
+        let images = reply.content.iter().filter_map(|part| match part {
+            Content::Image { media_type, data } => Some((media_type.clone(), data.clone())),
+            _ => None,
+        });
+        let structured = serde_json::from_str(reply.structured().unwrap().get()).unwrap();
+        Ok((structured, images.collect()))
     }
 
     async fn read(&self, path: &str) -> Result<Value, String> {

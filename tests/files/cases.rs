@@ -1,6 +1,9 @@
 //! The cases of `guest-tools/edit/cases.json` and `guest-tools/files/cases.json`, through the component. The crates' own tests run
 //! them natively.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use super::*;
 
 #[tokio::test]
@@ -54,10 +57,19 @@ async fn arguments_are_taken_as_models_write_them() {
         for (path, content) in before {
             setup.make(path, content.as_str().unwrap());
         }
+        // What is no text.
+        let empty = serde_json::Map::new();
+        let binary = case["base64"].as_object().unwrap_or(&empty);
+        for (path, content) in binary {
+            setup.make(path, BASE64.decode(content.as_str().unwrap()).unwrap());
+        }
         let tool = case["tool"].as_str().unwrap();
         let mut seen = serde_json::Map::new();
-        match setup.try_call(tool, case["arguments"].clone()).await {
-            Ok(mut reply) => {
+        match setup
+            .try_call_with_images(tool, case["arguments"].clone())
+            .await
+        {
+            Ok((mut reply, images)) => {
                 let reply_fields = reply.as_object_mut().unwrap();
                 reply_fields.shift_remove("version");
                 if let Some(path) = reply_fields.get_mut("path") {
@@ -65,10 +77,17 @@ async fn arguments_are_taken_as_models_write_them() {
                     *path = path.as_str().unwrap().replace(&root, "/workspace").into();
                 }
                 seen.insert("reply".to_owned(), reply);
+                if !images.is_empty() {
+                    let types: Vec<_> = images.iter().map(|(media_type, _)| media_type).collect();
+                    seen.insert("images".to_owned(), json!(types));
+                }
             }
             Err(text) => _ = seen.insert("refusal".to_owned(), text.into()),
         }
         for name in setup.names() {
+            if binary.contains_key(&name) {
+                continue;
+            }
             let now = String::from_utf8(setup.content(&name)).unwrap();
             if before.get(&name).and_then(Value::as_str) != Some(&now) {
                 seen.insert(name, now.into());
@@ -79,6 +98,6 @@ async fn arguments_are_taken_as_models_write_them() {
         seen.extend(gone.map(|name| (name.clone(), Value::Null)));
         assert_eq!(Some(&seen), case["outcome"].as_object(), "{}", case["name"]);
     }
-    assert!(cases.len() > 35);
+    assert!(cases.len() > 80);
     setup.host.shutdown().await;
 }

@@ -104,6 +104,28 @@ async fn every_kind_arrives() {
     }
 }
 
+/// An image file is a block of its own, behind the text about it.
+#[tokio::test]
+async fn an_image_file_arrives_as_an_image() {
+    let http = Http::start().await;
+    let picture = image::DynamicImage::new_rgb8(20, 10);
+    let mut file = std::io::Cursor::new(Vec::new());
+    picture
+        .write_to(&mut file, image::ImageFormat::Png)
+        .unwrap();
+    let file = file.into_inner();
+    std::fs::write(http.setup.root().join("picture"), &file).unwrap();
+    let params = json!({ "name": "read_file", "arguments": { "path": "picture" } });
+    let reply = http.request("tools/call", params, json!({})).await;
+    let content = &reply["result"]["content"];
+    let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &file);
+    let block = json!({ "type": "image", "data": data, "mimeType": "image/png" });
+    assert_eq!(content[1], block, "{reply}");
+    assert_eq!(content.as_array().unwrap().len(), 2);
+    let text = content[0]["text"].as_str().unwrap();
+    assert!(text.contains(r#""width":20,"height":10"#), "{text}");
+}
+
 #[tokio::test]
 async fn structured_content_is_for_clients_that_ask_for_it() {
     let http = Http::start().await;
