@@ -85,7 +85,7 @@ pub(super) fn shown(
         false => (shown_width, shown_height),
     };
     let mut image = match is_scaled {
-        true => scaled(image, to_width, to_height),
+        true => scaled(&image, to_width, to_height),
         false => image,
     };
     image.apply_orientation(orientation);
@@ -146,7 +146,7 @@ fn pixels(
 }
 
 /// Scales an image down.
-fn scaled(image: DynamicImage, width: u32, height: u32) -> DynamicImage {
+fn scaled(image: &DynamicImage, width: u32, height: u32) -> DynamicImage {
     image.thumbnail_exact(width, height)
 }
 

@@ -24,6 +24,10 @@ pub(super) struct Asked<'r> {
 
 /// The file after a look at its format.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it at a time, and it is taken apart at once"
+)]
 pub(super) enum Looked<'a> {
     /// It is shown in its own form.
     Shown(Page),

@@ -474,7 +474,7 @@ fn texts_that_begin_like_a_format_are_texts() {
         );
     }
     // With an encoding, a file is text whatever it has.
-    let notebook = notebook::tests::notebook(serde_json::json!([]));
+    let notebook = notebook::tests::notebook(&serde_json::json!([]));
     let cells = parsed(&notebook, r#"{"path": "f"}"#).unwrap();
     assert_eq!(
         (cells.kind, cells.total_cells),
@@ -495,7 +495,7 @@ fn images_of_notebooks_are_shown_with_their_lines() {
     let png = base64::engine::general_purpose::STANDARD.encode(image::tests::picture());
     let output = serde_json::json!({ "output_type": "display_data", "data": { "image/png": png } });
     let cell = serde_json::json!({ "cell_type": "code", "source": "x", "outputs": [output] });
-    let file = notebook::tests::notebook(vec![cell; 6].into());
+    let file = notebook::tests::notebook(&vec![cell; 6].into());
     let first = parsed(&file, r#"{"path": "f", "limit": 4}"#).unwrap();
     assert_eq!((first.images.len(), first.total_lines), (1, Some(24)));
     let all = parsed(&file, r#"{"path": "f"}"#).unwrap();
@@ -523,7 +523,7 @@ fn kinds() -> Vec<Vec<u8>> {
         image(::image::ImageFormat::WebP),
         pdf::tests::pages(&["one", "two"]),
         notebook::tests::notebook(
-            serde_json::json!([{ "cell_type": "code", "source": "x", "outputs": [] }]),
+            &serde_json::json!([{ "cell_type": "code", "source": "x", "outputs": [] }]),
         ),
         archive::tests::gzip(&tar),
         tar,

@@ -16,10 +16,10 @@ pub(super) fn within(
 ) -> Option<(Vec<u8>, &'static str, DynamicImage)> {
     let is_drawing = matches!(format, ImageFormat::Png | ImageFormat::Gif);
     loop {
-        if is_drawing || image.color().has_alpha() {
-            if let Some(data) = png(&image).filter(|data| data.len() <= bytes) {
-                return Some((data, "image/png", image));
-            }
+        if (is_drawing || image.color().has_alpha())
+            && let Some(data) = png(&image).filter(|data| data.len() <= bytes)
+        {
+            return Some((data, "image/png", image));
         }
         let flat = opaque(&image);
         let jpegs = QUALITIES

@@ -4,14 +4,14 @@ use serde_json::json;
 
 use super::*;
 
-pub(in crate::read_file) fn notebook(cells: Value) -> Vec<u8> {
+pub(in crate::read_file) fn notebook(cells: &Value) -> Vec<u8> {
     let notebook = json!({ "cells": cells, "metadata": { "language_info": { "name": "python" } }, "nbformat": 4, "nbformat_minor": 5 });
     serde_json::to_vec_pretty(&notebook).unwrap()
 }
 
 #[test]
 fn cells_have_their_source_and_outputs() {
-    let found = cells(&notebook(json!([
+    let found = cells(&notebook(&json!([
         { "cell_type": "markdown", "metadata": {}, "source": ["# Title\n", "text"] },
         { "cell_type": "code", "metadata": {}, "execution_count": 3, "source": "print(1)\n1/0", "outputs": [
             { "output_type": "stream", "name": "stdout", "text": ["1\n", "2\n"] },
@@ -59,7 +59,7 @@ fn outputs_are_bounded() {
         .map(|_| json!({ "output_type": "display_data", "data": { "image/png": "AAAA", "text/plain": text } }))
         .collect();
     let found = cells(&notebook(
-        json!([{ "cell_type": "code", "source": "x", "outputs": images }]),
+        &json!([{ "cell_type": "code", "source": "x", "outputs": images }]),
     ))
     .unwrap();
     assert_eq!(found.images.len(), MAX_IMAGES);
