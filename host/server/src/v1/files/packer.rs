@@ -56,7 +56,7 @@ pub(super) struct Packer {
 
 enum Archive {
     Tar(Builder<Packed>),
-    Gzip(Builder<GzEncoder<Packed>>),
+    Gzip(Box<Builder<GzEncoder<Packed>>>),
     Zip(Box<ZipWriter<StreamWriter<Packed>>>),
 }
 
@@ -68,7 +68,7 @@ impl Packer {
             Format::Tar => Archive::Tar(Builder::new(into)),
             Format::Gzip => {
                 let encoder = GzEncoder::new(into, Compression::default());
-                Archive::Gzip(Builder::new(encoder))
+                Archive::Gzip(Box::new(Builder::new(encoder)))
             }
             Format::Zip => Archive::Zip(Box::new(ZipWriter::new_stream(into))),
         };
