@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolhost_artifacts::FIND;
 use toolhost_call::call::Actor;
 use toolhost_core::{
-    Builder, ChatId, FIND_TOOLS, Grants, Offer, Options, Outcome, Settings, ToolMode,
+    Builder, ChatId, FIND_TOOLS, Format, Grants, Offer, Options, Outcome, Settings, ToolMode,
 };
 use toolhost_guests::CATALOGUE;
 
@@ -63,7 +63,11 @@ async fn offered(setup: &Setup, name: &str) -> Vec<String> {
 }
 
 async fn offered_to(setup: &Setup, actor: &Actor, name: &str) -> Vec<String> {
-    let offered = setup.host.offered_in(actor, &chat(name)).await.unwrap();
+    let offered = setup
+        .host
+        .offered_in(actor, &chat(name), Format::OpenAi)
+        .await
+        .unwrap();
     offered.into_iter().map(|tool| tool.name).collect()
 }
 

@@ -24,7 +24,7 @@ async fn a_model_finds_the_right_tool_for_twenty_tasks() {
         // The model calls what it was offered, as its schema says.
         let offered = setup
             .host
-            .offered_in(&actor(), &super::chat(&chat))
+            .offered_in(&actor(), &super::chat(&chat), Format::OpenAi)
             .await
             .unwrap();
         let tool = offered.iter().find(|tool| tool.name == wanted).unwrap();
@@ -59,7 +59,10 @@ async fn no_other_chat_sees_what_was_found() {
     find(&setup, "one", "select:get_pod").await;
     assert_eq!(offered(&setup, "one").await.len(), before.len() + 1);
     assert_eq!(offered(&setup, "other").await, before);
-    assert_eq!(setup.host.offered(&actor()).len(), before.len());
+    assert_eq!(
+        setup.host.offered(&actor(), Format::OpenAi).len(),
+        before.len()
+    );
     // The offer takes no right away.
     let called = call(
         &setup.host,
@@ -81,7 +84,11 @@ async fn a_token_finds_and_is_offered_only_its_tools() {
         |tools: &[&str]| actor().with_tools(tools.iter().map(|&tool| tool.to_owned()).collect());
     let few = bounded(&[FIND_TOOLS, "get_pod", "list_pod"]);
     assert_eq!(offered_to(&setup, &few, "bounded").await, [FIND_TOOLS]);
-    let description = setup.host.offered(&few).swap_remove(0).description;
+    let description = setup
+        .host
+        .offered(&few, Format::OpenAi)
+        .swap_remove(0)
+        .description;
     assert!(
         description.contains("\nkubernetes: list_pod, get_pod"),
         "{description}"

@@ -46,7 +46,7 @@ async fn what_was_found_ends_with_the_chat() {
 async fn a_chat_remembers_a_bounded_number_of_tools() {
     let setup = setup().await;
     let base = offered(&setup, "full").await.len();
-    let all = setup.host.offered_without_chat(&actor());
+    let all = setup.host.offered_without_chat(&actor(), Format::OpenAi);
     let names: Vec<_> = all.iter().map(|tool| tool.name.as_str()).collect();
     for some in names.chunks(20) {
         find(&setup, "full", &format!("select:{}", some.join(","))).await;

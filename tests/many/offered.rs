@@ -1,7 +1,5 @@
 //! The list of tools: its size before and after, its order, and the tools that are in it in any case.
 
-use toolhost_core::Format;
-
 use super::*;
 
 /// Returns the parts of a list that a provider gets, one for each tool.
@@ -17,8 +15,8 @@ fn parts(format: Format, list: &Value) -> Vec<Value> {
 #[tokio::test]
 async fn the_definitions_of_three_hundred_tools_are_left_out() {
     let setup = setup().await;
-    let all = setup.host.offered_without_chat(&actor());
-    let few = setup.host.offered(&actor());
+    let all = setup.host.offered_without_chat(&actor(), Format::OpenAi);
+    let few = setup.host.offered(&actor(), Format::OpenAi);
     assert!(
         all.len() >= 300 && few.len() < 20,
         "{} {}",
@@ -70,7 +68,7 @@ async fn the_definitions_of_three_hundred_tools_are_left_out() {
 #[tokio::test]
 async fn what_was_found_follows_in_its_order_in_every_format() {
     let setup = setup().await;
-    let base = setup.host.offered(&actor());
+    let base = setup.host.offered(&actor(), Format::OpenAi);
     let wanted = ["list_train", "get_pod", "list_coupon", "create_deal"];
     let mut before = base.clone();
     for (count, name) in wanted.iter().enumerate() {
@@ -80,7 +78,7 @@ async fn what_was_found_follows_in_its_order_in_every_format() {
         find(&setup, "order", "select:list_train").await;
         let after = setup
             .host
-            .offered_in(&actor(), &chat("order"))
+            .offered_in(&actor(), &chat("order"), Format::OpenAi)
             .await
             .unwrap();
         assert_eq!(after.len(), base.len() + count + 1);

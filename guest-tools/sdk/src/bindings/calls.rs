@@ -1196,7 +1196,8 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Returns at most `max` of these tools whose name or description has words of the query, the best match first.
+            /// Returns at most `max` of these tools that have words of the query in their name, title, description or arguments, the best match
+            /// first. Rare words count more than common ones. A query without words matches every tool.
             #[allow(async_fn_in_trait)]
             pub fn search(query: &str, max: u32) -> Result<_rt::Vec<Tool>, Error> {
                 unsafe {

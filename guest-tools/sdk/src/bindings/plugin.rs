@@ -673,7 +673,8 @@ pub mod exports {
                     pub content: _rt::Vec<Content>,
                     /// Whether the tool ran and reports a failure that the model should read.
                     pub is_error: bool,
-                    /// Open-ended pairs of a name and a JSON text. A host ignores names that it does not know.
+                    /// Open-ended pairs of a name and a JSON text. A host ignores names that it does not know. This one knows `found`, of a
+                    /// plugin that may call other tools: a list of names of tools that the client is offered from now on, if it is not yet.
                     pub extra: _rt::Vec<(_rt::String, _rt::String)>,
                 }
                 impl ::core::fmt::Debug for Reply {

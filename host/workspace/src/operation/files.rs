@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use super::{Repeat, SHORT_ANSWER, operation, with_bytes};
 use crate::files::{
     Chunk, Entry, Error, Filter, Found, MAX_ENTRIES, MAX_FOUND, MAX_PART, MAX_READ, MAX_RESULTS,
-    MAX_WRITE, MAX_WRITES, Matches, Metadata, Page, Precondition, Removal, Scope, Skipped, Text, Write,
+    MAX_WRITE, MAX_WRITES, Matches, Metadata, Page, Precondition, Removal, Scope, Skipped, Text,
+    Write,
 };
 
 /// The longest path, in bytes, with its escapes.

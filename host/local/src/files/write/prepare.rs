@@ -211,7 +211,8 @@ impl Files {
             false => None,
         };
         check(&place.directory, &place.name, &write.when)?;
-        let mut temporary = Temporary::new(&place.directory, &place.path, self.temporaries.as_ref());
+        let mut temporary =
+            Temporary::new(&place.directory, &place.path, self.temporaries.as_ref());
         let like = match &old {
             Some(found) => Some((&*place.directory, place.name.as_os_str(), found)),
             None => moved.and_then(Removed::file),
