@@ -122,9 +122,7 @@ impl Audited {
         }
         written
     }
-}
 
-impl Audited {
     async fn commit(
         &self,
         context: &Context,
@@ -159,10 +157,16 @@ impl Audited {
         let removed = self.inner.run(context, remove).await;
         match &removed {
             Ok(()) => pending.settle([certain]),
-            Err(
-                files::Error::UnknownOutcome(_) | files::Error::NotEmpty | files::Error::Failed(_),
-            ) if is_partial => drop(pending),
             Err(files::Error::UnknownOutcome(_)) => drop(pending),
+            // These come before anything is removed.
+            Err(
+                files::Error::NotFound
+                | files::Error::NotADirectory
+                | files::Error::Changed(_)
+                | files::Error::OutsideWorkspace { .. }
+                | files::Error::Unavailable(_),
+            ) => pending.settle([]),
+            Err(_) if is_partial => drop(pending),
             Err(_) => pending.settle([]),
         }
         removed

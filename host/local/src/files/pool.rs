@@ -2,19 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use super::write::UPLOAD_IDLE;
 use super::{CpuAccount, Error, Files, OpenError, Precondition, Work};
 use toolhost_workspace::Context;
 
 /// How many operations run at once: each may hold some megabytes, and a thread for as long as a disk hangs.
 const OPERATIONS: usize = 32;
-
-/// After this long without a part, an upload is dropped.
-const UPLOAD_IDLE: Duration = Duration::from_mins(2);
 
 /// Runs operations on files on threads that may block. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]

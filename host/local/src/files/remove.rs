@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, Metadata};
 use super::metadata::kind;
 use super::resolved_path::ResolvedPath;
 use super::roots::identity;
-use super::write::check;
+use super::write::{Locks, check};
 use super::{Error, Files, Kind, Precondition, Work, open, version};
 
 /// How deep a tree may be that is removed: each level holds a descriptor.
@@ -16,19 +16,19 @@ const MAX_DEPTH: usize = 256;
 
 impl Files {
     /// Removes what a path names: a link itself, and not its target. With `recursive`, a directory is removed with all that is in it,
-    /// through no link. Closed files in it stay, and so do the directories above them: then it fails at the end.
+    /// through no link. Closed files in it stay, and so do the directories above them: then it fails at the end. Any other failure stops it.
     ///
     /// # Errors
     ///
     /// See [`Error`]. [`Error::NotEmpty`] if a directory is not removed because of what is in it.
     pub(crate) fn remove(
         &self,
-        path: &str,
+        path_asked: &str,
         recursive: bool,
         when: &Precondition,
         work: &Work,
     ) -> Result<(), Error> {
-        let (above, name, is_directory) = split(path)?;
+        let (above, name, is_directory) = split(path_asked)?;
         let (parent, above) = match self.walk(above)? {
             ResolvedPath::Directory { directory, path } => (directory, path),
             ResolvedPath::Entry { .. } => return Err(Error::NotADirectory),
@@ -52,9 +52,16 @@ impl Files {
         }
         self.roots.check_file(&found)?;
         let _turn = self.turn(&parent, name)?;
+        // As for a write: other hosts do not replace the file between the check and its removal.
+        let _locks = Locks::take(std::iter::once(&parent));
         let _one_at_a_time = self.replacing.lock();
-        match kind {
-            Kind::File => check(&parent, name, when)?,
+        match (kind, when) {
+            (Kind::File, _) => check(&parent, name, when)?,
+            // The version of a link is that of its target.
+            (Kind::Symlink, Precondition::Version(_)) => match self.walk(path_asked)? {
+                ResolvedPath::Entry { parent, name, .. } => check(&parent, &name, when)?,
+                _ => check_stat(&found, when)?,
+            },
             _ => check_stat(&found, when)?,
         }
         Ok(parent.remove_file(name)?)
@@ -66,7 +73,10 @@ impl Files {
             let text = format!("directories are nested more than {MAX_DEPTH} deep");
             return Err(Error::Invalid(text));
         }
-        let here = identity(&directory.dir_metadata()?);
+        // Another directory may have taken the name since it was checked.
+        let found = directory.dir_metadata()?;
+        self.roots.check_directory(path, &found)?;
+        let here = identity(&found);
         let mut names: Vec<OsString> = Vec::new();
         for entry in directory.entries()? {
             names.push(entry?.file_name());

@@ -16,13 +16,13 @@ mod turns;
 mod upload;
 
 use super::{Error, Files, MAX_WRITE, MAX_WRITES, Metadata, Removal, Write};
-use lock::Locks;
 use prepare::{Directories, Prepared};
 use remove::Removed;
 
+pub(super) use lock::Locks;
 pub(super) use prepare::check;
 pub(super) use turns::Turns;
-pub(super) use upload::Uploads;
+pub(super) use upload::{UPLOAD_IDLE, Uploads};
 
 impl Files {
     /// Writes and removes all of the files or none, and returns facts about each of those that were written, in the order that was
@@ -60,6 +60,7 @@ impl Files {
         let mut prepared: Vec<Prepared<'_>> = Vec::new();
         for (index, write) in writes.into_iter().enumerate() {
             let from = removed.iter().find(|removed| removed.is_moved_to(index));
+            let from = from.and_then(Removed::file);
             let next = self.prepare(write, is_single, from, &mut directories);
             let next = next.map_err(|error| (index, error))?;
             if prepared

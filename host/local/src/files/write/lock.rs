@@ -16,12 +16,14 @@ const PAUSE: Duration = Duration::from_millis(1);
 
 /// Locks on directories, until they are dropped.
 #[derive(Debug)]
-pub(super) struct Locks(#[expect(dead_code, reason = "kept for their drop")] Vec<Flock<File>>);
+pub(in crate::files) struct Locks(
+    #[expect(dead_code, reason = "kept for their drop")] Vec<Flock<File>>,
+);
 
 impl Locks {
     /// Takes a lock on each of the directories that can be locked. All hosts lock them in the same order, so that no two wait
     /// for each other.
-    pub(super) fn take<'a>(directories: impl Iterator<Item = &'a Dir>) -> Self {
+    pub(in crate::files) fn take<'a>(directories: impl Iterator<Item = &'a Dir>) -> Self {
         let until = Instant::now() + PATIENCE;
         Self(
             directories

@@ -9,7 +9,6 @@ use cap_std::fs::{Dir, DirBuilder, DirBuilderExt, Metadata as Found, MetadataExt
 use rustix::fs::{Access, AtFlags, accessat};
 use rustix::io::Errno;
 
-use super::remove::Removed;
 use super::temporary::Temporary;
 use super::turns::Turn;
 use crate::files::metadata;
@@ -36,6 +35,9 @@ pub(super) struct Prepared<'a> {
     pub(super) version: Option<String>,
     pub(super) new: Found,
 }
+
+/// A file whose mode and owner another one gets: its directory, its name, and its facts.
+pub(super) type Like<'a> = (&'a Dir, &'a OsStr, &'a Found);
 
 /// A name in an open directory.
 #[derive(Clone, Debug)]
@@ -202,7 +204,7 @@ impl Files {
         &self,
         write: Write,
         is_single: bool,
-        moved: Option<&Removed<'_>>,
+        moved: Option<Like<'_>>,
         directories: &mut Directories,
     ) -> Result<Prepared<'_>, Error> {
         let Target { place, old } = self.target(&write.path, directories)?;
@@ -215,7 +217,7 @@ impl Files {
             Temporary::new(&place.directory, &place.path, self.temporaries.as_ref());
         let like = match &old {
             Some(found) => Some((&*place.directory, place.name.as_os_str(), found)),
-            None => moved.and_then(Removed::file),
+            None => moved,
         };
         let new = temporary.write(&write.data, like)?;
         let hashed = write.data.len() <= MAX_READ;

@@ -1,6 +1,6 @@
 //! Removing a file in two steps: it first gets a temporary name, from which it can be put back.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use cap_std::fs::{Dir, Metadata as Found};
 use rustix::fs::{Access, AtFlags, RenameFlags, accessat, renameat_with};
 use rustix::io::Errno;
 
-use super::prepare::{Directories, Place, check_version};
+use super::prepare::{Directories, Like, Place, check_version};
 use super::temporary::Temporary;
 use crate::files::resolved_path::ResolvedPath;
 use crate::files::temporaries::Temporaries;
@@ -97,7 +97,7 @@ impl Removed<'_> {
     }
 
     /// Returns the file, whose mode and owner it keeps where it is moved to; `None` for a link, which has neither.
-    pub(super) fn file(&self) -> Option<(&Dir, &OsStr, &Found)> {
+    pub(super) fn file(&self) -> Option<Like<'_>> {
         let is_file = metadata::kind(self.found.file_type()) == Kind::File;
         is_file.then_some((&self.place.directory, &self.place.name, &self.found))
     }
@@ -126,26 +126,25 @@ impl Removed<'_> {
 
     /// Gives the file its own name back, unless another file has it by now.
     pub(super) fn put_back(&mut self) -> std::io::Result<()> {
-        let Some(mut taken) = self.taken.take() else {
+        let Some(taken) = self.taken.take() else {
             return Ok(());
         };
         let (directory, name) = (&*self.place.directory, &self.place.name);
-        match renameat_with(
-            directory,
-            &taken.name,
-            directory,
-            name,
-            RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Ok(()),
-            // The file system cannot rename without replacing.
-            Err(Errno::INVAL | Errno::NOSYS) if directory.symlink_metadata(name).is_err() => {
-                directory.rename(&taken.name, directory, name)?;
-            }
-            Err(errno) => return Err(errno.into()),
-        }
-        taken.mark_renamed();
-        Ok(())
+        let from = taken.name.clone();
+        // From here on, the file is not removed: it is the only one with its content.
+        let put_back =
+            match renameat_with(directory, &from, directory, name, RenameFlags::NOREPLACE) {
+                Ok(()) => Ok(()),
+                // The file system cannot rename without replacing.
+                Err(Errno::INVAL | Errno::NOSYS) if directory.symlink_metadata(name).is_err() => {
+                    directory.rename(&from, directory, name)
+                }
+                Err(errno) => Err(errno.into()),
+            };
+        taken.keep();
+        put_back.map_err(|error: std::io::Error| {
+            let text = format!("{error}; it is named {} now", from.display());
+            std::io::Error::new(error.kind(), text)
+        })
     }
 }

@@ -94,11 +94,12 @@ fn undo(file: &Prepared<'_>, backup: Option<Temporary>) -> std::io::Result<()> {
         return Ok(());
     }
     match backup {
-        Some(mut backup) => {
+        Some(backup) => {
             let directory = &*file.place.directory;
-            directory.rename(&backup.name, directory, &file.place.name)?;
-            backup.mark_renamed();
-            Ok(())
+            let renamed = directory.rename(&backup.name, directory, &file.place.name);
+            // If it failed, this is the only file with the old content.
+            backup.keep();
+            renamed
         }
         None => file.place.directory.remove_file(&file.place.name),
     }

@@ -110,6 +110,11 @@ impl Temporary {
     pub(super) fn mark_renamed(&mut self) {
         self.there = false;
     }
+
+    /// Leaves the file where it is, under whatever name: no later start removes it either.
+    pub(super) fn keep(mut self) {
+        self.there = false;
+    }
 }
 
 impl Drop for Temporary {

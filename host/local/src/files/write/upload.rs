@@ -17,6 +17,9 @@ use crate::files::{Error, Files, MAX_PART, MAX_READ, Metadata, Precondition, ver
 /// The most uploads at once: each holds some descriptors.
 const MAX_UPLOADS: usize = 128;
 
+/// After this long without a part, an upload is dropped.
+pub(in crate::files) const UPLOAD_IDLE: Duration = Duration::from_mins(2);
+
 /// The longest id of an upload, in bytes.
 const MAX_ID: usize = 64;
 
@@ -51,6 +54,17 @@ impl Uploads {
         Ok(slot)
     }
 
+    /// Ends the uploads to which nothing was added for long.
+    fn take_idle(&self) -> Vec<Option<Upload>> {
+        let mut uploads = self.0.lock();
+        let idle = uploads.extract_if(|_, slot| slot.used.lock().elapsed() >= 2 * UPLOAD_IDLE);
+        let idle: Vec<_> = idle.map(|(_, slot)| slot).collect();
+        drop(uploads);
+        idle.into_iter()
+            .map(|slot| slot.upload.lock().take())
+            .collect()
+    }
+
     /// Ends an upload.
     fn take(&self, id: &str) -> Option<Upload> {
         let slot = self.0.lock().remove(id)?;
@@ -80,6 +94,8 @@ impl Files {
         });
         // A repeat waits until the upload is there.
         let mut upload = slot.upload.lock();
+        // Whoever began them may be gone before anybody knew of them.
+        drop(self.uploads.take_idle());
         {
             let mut uploads = self.uploads.0.lock();
             if let Some(known) = uploads.get(id).map(Arc::clone) {
