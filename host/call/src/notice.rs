@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::{Error, State};
 
-/// The most notices that a chat can wait for at a time.
+/// The most notices that a chat can wait for at a time, with those that are being delivered.
 pub const MAX_WAITING: usize = 64;
 
 /// The event of a process that a chat wants to be told of.

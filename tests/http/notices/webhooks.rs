@@ -228,6 +228,47 @@ async fn a_receiver_that_wants_no_more_gets_no_more() {
     }
 }
 
+/// A receiver that is away does not let what waits for it grow without bound, and a webhook that is gone leaves nothing undelivered.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_delivered_is_bounded_and_ends_with_its_webhook() {
+    let receiver = Receiver::start(|_| StatusCode::SERVICE_UNAVAILABLE).await;
+    let base = tempfile::tempdir().unwrap();
+    let mut serving = serve(base.path(), &receiver.url, "");
+    let reply = put(&serving, "a", "1", &execute("true")).await;
+    let process = reply["processes"][0].as_str().unwrap();
+    let path = format!("/v1/chats/a/processes/{process}/notices");
+    let ask = async || {
+        let asked = serving.request(Method::POST, &path);
+        let asked = asked.json(&json!({ "on": "exit" })).send().await;
+        asked.unwrap().status()
+    };
+    for _ in 0..64 {
+        assert_eq!(ask().await, 201);
+    }
+    assert_eq!(ask().await, 429);
+    serving.signal(Signal::SIGKILL);
+    let config = base.path().join("toolhost.toml");
+    std::fs::write(&config, "").unwrap();
+    let mut command = with_state(&base.path().join("work"), &base.path().join("state"));
+    command.env("TOOLHOST_TOKEN", TOKEN);
+    command.arg("--config").arg(&config);
+    command.args(["serve", "--keep"]);
+    let serving = Serving::of(command);
+    loop {
+        let listed = serving.request(Method::GET, "/v1/chats/a/notices");
+        let listed: Value = listed.send().await.unwrap().json().await.unwrap();
+        let notices = listed["notices"].as_array().unwrap();
+        assert_eq!(notices.len(), 64);
+        if notices
+            .iter()
+            .all(|notice| notice["delivery"] == "given_up")
+        {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_without_a_webhook_has_nothing_delivered() {
     let receiver = Receiver::start(|_| StatusCode::OK).await;

@@ -95,6 +95,8 @@ fn names_and_labels_are_as_documented() {
     metrics.request_forwarded("answered");
     metrics.call_ended("finished", Duration::from_secs(1), Duration::ZERO);
     metrics.call_refused("busy");
+    metrics.notice_told("exited");
+    metrics.notice_delivered("done");
     let one = Arc::new(1);
     metrics.watch(&one, |one, levels| {
         levels.processes_ended.insert("itself".into(), *one);

@@ -165,7 +165,9 @@ impl Shared {
     /// Adds a notice for a process that was looked at, and begins to watch.
     async fn add(self: &Arc<Self>, notice: Notice) -> Result<(), Error> {
         let notice = Arc::new(notice);
-        self.table.lock().add(&notice)?;
+        if !self.table.lock().add(&notice)? {
+            return Ok(());
+        }
         if let Err(error) = self.records.put_notice(stored(&notice)).await {
             self.table.lock().remove(&notice.id);
             return Err(Error::Failed(format!("the notice cannot be kept: {error}")));
@@ -183,7 +185,9 @@ impl Shared {
             let Some(notice) = told else {
                 continue;
             };
-            self.keep(&notice).await;
+            if !self.keep(&notice).await {
+                continue;
+            }
             let event = notice.told.as_ref().map(Told::event).unwrap_or_default();
             self.metrics.notice_told(event);
             self.publish(&notice);
@@ -208,11 +212,23 @@ impl Shared {
         self.events.publish(&notice.chat, published);
     }
 
-    /// Stores a notice, however long that takes.
-    async fn keep(&self, notice: &Notice) {
+    /// Stores a notice, however long that takes. Returns whether it is still there: it may have been forgotten meanwhile.
+    async fn keep(&self, notice: &Notice) -> bool {
         while let Err(error) = self.records.put_notice(stored(notice)).await {
             tracing::warn!(notice = notice.id, %error, "a notice cannot be stored: it is tried again");
             tokio::time::sleep(AGAIN).await;
+        }
+        let is_there = self.table.lock().get(&notice.id).is_some();
+        if !is_there {
+            self.forget(vec![notice.id.clone()]).await;
+        }
+        is_there
+    }
+
+    /// Forgets notices that are in the table no more.
+    async fn forget(&self, ids: Vec<String>) {
+        if let Err(error) = self.records.forget_notices(ids).await {
+            tracing::warn!(%error, "notices cannot be forgotten: they come back when the host starts again");
         }
     }
 
@@ -222,9 +238,7 @@ impl Shared {
         if old.is_empty() {
             return;
         }
-        if let Err(error) = self.records.forget_notices(old).await {
-            tracing::warn!(%error, "old notices cannot be forgotten: they come back when the host starts again");
-        }
+        self.forget(old).await;
     }
 
     /// Runs a task until the host is over.

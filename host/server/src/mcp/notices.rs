@@ -39,8 +39,11 @@ pub(super) async fn read(host: &Host, caller: &Caller) -> Result<ReadResourceRes
 /// Waits until something is told that the caller may see. Returns `false` if nothing more will be.
 pub(super) async fn is_told(host: &Host, caller: &Caller, listener: &mut Listener) -> bool {
     while let Some(numbered) = listener.next().await {
-        let Event::Notice { process, .. } = numbered.event else {
-            continue;
+        let process = match numbered.event {
+            Event::Notice { process, .. } => process,
+            // A notice may be among the events that are missing.
+            Event::Reset(_) => return true,
+            _ => continue,
         };
         let (actor, call) = (caller.principal.actor(), process.call.as_ref());
         if host.may_see_call(actor, &caller.chat, call).await {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolhost_call::notice::{Courier, Delivery, Notice, Undelivered};
+use toolhost_call::notice::{Delivery, Notice, Undelivered};
 use toolhost_state::unix_time;
 
 use super::Shared;
@@ -34,9 +34,6 @@ impl Shared {
 
     /// Delivers the notices of a process until none is left.
     async fn deliver_all(&self, key: &Key) {
-        let Some(courier) = self.courier.as_deref() else {
-            return;
-        };
         loop {
             let (notice, removed) = {
                 let mut table = self.table.lock();
@@ -46,9 +43,7 @@ impl Shared {
                 let removed = table.removed(&notice.id).unwrap_or_default();
                 (notice, removed)
             };
-            let delivery = removed
-                .run_until_cancelled(self.deliver(courier, &notice))
-                .await;
+            let delivery = removed.run_until_cancelled(self.deliver(&notice)).await;
             if let Some(delivery) = delivery {
                 let delivered = Notice {
                     delivery,
@@ -64,7 +59,11 @@ impl Shared {
     }
 
     /// Delivers a notice, with pauses after attempts that fail.
-    async fn deliver(&self, courier: &dyn Courier, notice: &Notice) -> Delivery {
+    async fn deliver(&self, notice: &Notice) -> Delivery {
+        // An earlier host had one.
+        let Some(courier) = self.courier.as_deref() else {
+            return Delivery::GivenUp;
+        };
         let told_ms = notice.told.as_ref().map_or(0, |told| told.at_ms);
         let last_ms = told_ms.saturating_add(milliseconds(GIVEN_UP));
         let places = self.table.lock().sending(&notice.principal);

@@ -10,7 +10,7 @@ use toolhost_call::notice::{Asked, Courier, Delivery, MAX_WAITING, Notice, Told}
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process::Error;
 
-/// The most notices that all chats wait for.
+/// The most notices that all chats wait for, or that are being delivered.
 const MOST_WAITING: usize = 10_000;
 
 /// How long a notice is kept after something was told, and the most of one chat and of all that are kept so.
@@ -28,8 +28,8 @@ pub(super) type Key = (ChatId, String);
 #[derive(Debug, Default)]
 pub(super) struct Table {
     entries: BTreeMap<String, Entry>,
-    /// How many notices wait.
-    waiting: usize,
+    /// How many notices wait or are being delivered.
+    unfinished: usize,
     /// The number of what was told last.
     number: u64,
     /// The notices that are being delivered, for each process in the order of their numbers.
@@ -64,7 +64,7 @@ impl Table {
         for notice in stored {
             let number = notice.told.as_ref().map_or(0, |told| told.number);
             table.number = table.number.max(number);
-            table.waiting += usize::from(notice.told.is_none());
+            table.unfinished += usize::from(is_unfinished(&notice));
             let id = notice.id.clone();
             table.entries.insert(id, Entry::new(Arc::new(notice)));
         }
@@ -81,25 +81,28 @@ impl Table {
         (waiting.cloned().collect(), due)
     }
 
-    /// Adds a notice that waits.
-    pub(super) fn add(&mut self, notice: &Arc<Notice>) -> Result<(), Error> {
+    /// Adds a notice that waits. Returns whether it is new: a call may ask twice for the same at the same time.
+    pub(super) fn add(&mut self, notice: &Arc<Notice>) -> Result<bool, Error> {
+        if self.entries.contains_key(&notice.id) {
+            return Ok(false);
+        }
         let chat = &notice.chat;
         let of_chat = self.entries.values().map(|entry| &entry.notice);
-        let waiting = of_chat.filter(|other| other.told.is_none() && other.chat == *chat);
-        if waiting.count() >= MAX_WAITING {
+        let unfinished = of_chat.filter(|other| is_unfinished(other) && other.chat == *chat);
+        if unfinished.count() >= MAX_WAITING {
             return Err(Error::Limit(format!(
-                "the chat waits for {MAX_WAITING} notices, which is the most"
+                "the chat waits for {MAX_WAITING} notices, or they are being delivered, which is the most"
             )));
         }
-        if self.waiting >= MOST_WAITING {
+        if self.unfinished >= MOST_WAITING {
             return Err(Error::Limit(format!(
-                "all chats wait for {MOST_WAITING} notices, which is the most"
+                "all chats wait for {MOST_WAITING} notices, or they are being delivered, which is the most"
             )));
         }
-        self.waiting += 1;
+        self.unfinished += 1;
         let entry = Entry::new(Arc::clone(notice));
         self.entries.insert(notice.id.clone(), entry);
-        Ok(())
+        Ok(true)
     }
 
     /// Returns a notice.
@@ -116,7 +119,8 @@ impl Table {
     pub(super) fn replace(&mut self, notice: Notice) -> Arc<Notice> {
         let notice = Arc::new(notice);
         if let Some(entry) = self.entries.get_mut(&notice.id) {
-            self.waiting -= usize::from(entry.notice.told.is_none() && notice.told.is_some());
+            let ends = is_unfinished(&entry.notice) && !is_unfinished(&notice);
+            self.unfinished -= usize::from(ends);
             entry.notice = Arc::clone(&notice);
         }
         notice
@@ -125,7 +129,7 @@ impl Table {
     /// Forgets a notice.
     pub(super) fn remove(&mut self, id: &str) {
         if let Some(entry) = self.entries.remove(id) {
-            self.waiting -= usize::from(entry.notice.told.is_none());
+            self.unfinished -= usize::from(is_unfinished(&entry.notice));
         }
     }
 
@@ -206,8 +210,7 @@ impl Table {
 
     /// Takes the notices out that are kept no longer, and returns their ids.
     pub(super) fn take_old(&mut self, now_ms: u64) -> Vec<String> {
-        let over =
-            |notice: &&Arc<Notice>| notice.told.is_some() && notice.delivery != Delivery::Due;
+        let over = |notice: &&Arc<Notice>| !is_unfinished(notice);
         let all = self.entries.values().map(|entry| &entry.notice);
         let mut done: Vec<_> = all.filter(over).cloned().collect();
         // The latest first.
@@ -229,6 +232,11 @@ impl Table {
         }
         old
     }
+}
+
+/// Returns whether a notice waits or is being delivered.
+fn is_unfinished(notice: &Notice) -> bool {
+    notice.told.is_none() || notice.delivery == Delivery::Due
 }
 
 fn number(notice: &Notice) -> u64 {

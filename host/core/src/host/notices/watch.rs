@@ -70,12 +70,12 @@ impl Shared {
         let (state, total, match_end) = match waiting.await {
             Ok(waited) if waited.wake == Wake::TimedOut => return None,
             Ok(waited) => (waited.state, waited.total, waited.match_end),
-            Err(Error::Unavailable(_) | Error::UnknownOutcome(_) | Error::Busy(_)) => return None,
             Err(Error::NotFound(_)) => {
                 let reason = "the process is no longer known".to_owned();
                 (State::Lost(reason), 0, None)
             }
-            Err(error) => (State::Lost(error.to_string()), 0, None),
+            // What failed now may not fail later, and what was told is told for good.
+            Err(_) => return None,
         };
         Some(Told {
             number: 0,
