@@ -71,7 +71,8 @@ pub(crate) struct Arguments {
     /// If the command still runs when this replies, have the chat told of its end, or of output that matches a pattern, instead of asking
     /// again and again: {"on": "exit"} or {"on": "output", "pattern": "ready|error"}.
     notify: Option<Notify>,
-    /// Start the command only when these processes have ended, by their background_process_id: up to 16. The timeout counts from then on.
+    /// Wait in this call, also with run_in_background, until these processes (background_process_id, up to 16) have ended, at most 1h, and
+    /// then start the command, whatever their exit codes. The timeout counts from then on.
     after: Option<Vec<String>>,
 }
 
@@ -285,7 +286,10 @@ fn held_up(processes: &dyn Processes, after: &[&str]) -> Option<Report> {
         Ok(Waited::TimedOut | Waited::Clamped) => {
             "not all processes of after have ended, and one call cannot wait any longer".to_owned()
         }
-        Err(Error::NotFound) => "after names a process that is not there".to_owned(),
+        Err(Error::NotFound) => {
+            let missing = after.iter().find(|id| processes.open(id).is_err());
+            notes::not_found(missing.copied().unwrap_or_default())
+        }
         Err(error) => format!("wait for the processes of after: {error}"),
     };
     Some(Report {

@@ -37,10 +37,9 @@ pub(crate) struct ProcessOutput;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Arguments {
-    /// The background_process_id of execute's reply.
-    #[serde(default, alias = "background_process_id", alias = "id")]
-    #[schemars(!default)]
-    process_id: String,
+    /// The background_process_id of execute's reply. Pass this or process_ids.
+    #[serde(alias = "background_process_id", alias = "id")]
+    process_id: Option<String>,
     /// How long to wait for the process to end, such as "30s" or "5m"; with since, for more output; with until, for that.
     /// Default "10s". "0s" looks and replies at once.
     #[serde(alias = "timeout")]
@@ -63,8 +62,8 @@ pub(crate) struct Arguments {
     /// "listening on|error". The reply then has match_end, the byte offset right after the match. Classes are of ASCII: write
     /// "✓|✔" instead of "[✓✔]".
     until: Option<String>,
-    /// Instead of process_id: the ids of up to 16 processes. The reply comes when one of those that run ends, and has processes: how each
-    /// stands, and its output.
+    /// The ids of up to 16 processes. The reply comes when one of those that run ends, and has processes: how each stands, and the beginning
+    /// and the end of its output.
     process_ids: Option<Vec<String>>,
     /// With process_ids: "all" waits until each has ended. Default "any".
     wait_for: Option<WaitFor>,
@@ -130,7 +129,7 @@ pub(crate) struct Look<'a> {
 ///
 /// An argument is not valid. Everything else is reported.
 pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Report, ToolError> {
-    let id = arguments.process_id.as_str();
+    let id = arguments.process_id.as_deref().unwrap_or_default();
     let ids = arguments.process_ids.as_deref().unwrap_or_default();
     if id.is_empty() && ids.is_empty() {
         return Err(invalid("process_id is required"));

@@ -94,7 +94,7 @@ pub(crate) struct Report {
     pub(crate) processes: Vec<Standing>,
 }
 
-/// One of several processes, and the end of its output.
+/// One of several processes, with the beginning and the end of its output.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Standing {
     pub(crate) process_id: String,
@@ -111,6 +111,10 @@ pub(crate) struct Standing {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncated: Option<Truncated>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) binary: Option<Binary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) note: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
 
@@ -125,6 +129,8 @@ impl Standing {
             signal: report.signal,
             output: report.output,
             truncated: report.truncated,
+            binary: report.binary,
+            note: report.note,
             error: report.error,
         }
     }

@@ -136,10 +136,12 @@ pub(crate) fn report(
 fn look(processes: &dyn Processes, id: &str, cap: usize) -> Result<Report, Error> {
     let process = processes.open(id)?;
     let snapshot = process.snapshot()?;
-    // The notes on each would be many.
     let mut notes = Notes::default();
     let report = Report::of(&snapshot, id, &mut notes);
     let report = report.with_output(process.as_ref(), &snapshot, cap, &mut notes);
-    let command = process.info().ok().map(|info| info.command);
-    Ok(Report { command, ..report })
+    Ok(Report {
+        command: process.info().ok().map(|info| info.command),
+        note: notes.join(),
+        ..report
+    })
 }
