@@ -228,7 +228,7 @@ fn the_search_for_tools_is_checked() {
     assert_eq!(code, Some(0), "{said}");
     for (written, problem) in [
         ("tool_budget = -1", "tool_budget: "),
-        ("tools_always = ['*_file']", "tools_always: "),
+        ("tools_always = ['*_file']", "tools_always[0]: "),
         (
             "[plugins.find_tools]\ngrants = { files = 'read' }",
             "find_tools can be granted `calls` only",

@@ -2,6 +2,7 @@
 
 use super::calls::send;
 use super::*;
+use toolhost_call::call::Actor;
 
 #[tokio::test]
 async fn tools_in_every_format() {
@@ -15,7 +16,7 @@ async fn tools_in_every_format() {
         assert_eq!(response.status(), 200);
         assert_eq!(
             response.json::<Value>().await.unwrap(),
-            format.render(&setup.host.tools()),
+            format.render(&setup.host.offered(&Actor::default(), format)),
             "{format}"
         );
     }

@@ -151,22 +151,27 @@ fn arguments(schema: &Value, pass: &mut impl FnMut(&str)) {
     }
 }
 
-/// Returns the words of a text in lower case. A capital behind a small letter begins a word, as in `createIssue`.
+/// Returns the words of a text in lower case. A capital behind a small letter begins a word, as in `createIssue`, and such words are there
+/// as one as well, as in `GitHub`.
 fn words(text: &str) -> Vec<String> {
-    let (mut words, mut word) = (Vec::new(), String::new());
-    let mut was_small = false;
-    for character in text.chars() {
-        let begins = was_small && character.is_uppercase();
-        if (begins || !character.is_alphanumeric()) && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
+    let mut words = Vec::new();
+    let runs = text.split(|character: char| !character.is_alphanumeric());
+    for run in runs.filter(|run| !run.is_empty()) {
+        let mut parts = vec![String::new()];
+        let mut was_small = false;
+        for character in run.chars() {
+            if was_small && character.is_uppercase() {
+                parts.push(String::new());
+            }
+            if let Some(part) = parts.last_mut() {
+                part.extend(character.to_lowercase());
+            }
+            was_small = character.is_lowercase() || character.is_numeric();
         }
-        if character.is_alphanumeric() {
-            word.extend(character.to_lowercase());
+        if parts.len() > 1 {
+            words.push(parts.concat());
         }
-        was_small = character.is_lowercase() || character.is_numeric();
-    }
-    if !word.is_empty() {
-        words.push(word);
+        words.append(&mut parts);
     }
     words
 }

@@ -16,7 +16,7 @@ use toolhost_http::guarded_body::Holding;
 use toolhost_http::limits::{Held, RequestPermit};
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_workspace::files::{
-    Error, FoundFile, Kind as FileKind, MAX_PART, MAX_READ, MAX_RESULTS, Metadata, Page,
+    Error, FoundFile, Kind as FileKind, MAX_READ, MAX_RESULTS, Metadata, Page,
 };
 
 use super::answer::{of_content, refused};
@@ -28,8 +28,8 @@ use super::packer::{Entry, Packer};
 /// How many entries are looked up together.
 const ENTRIES: u64 = 5000;
 
-/// The most bytes in memory: a small file as a whole, pieces of a large one, and what is packed and not sent.
-const MEMORY: usize = MAX_READ + 4 * MAX_PART;
+/// The most bytes in memory: a small file as a whole or pieces of a large one, and of as much what is packed, waits to be sent, and is sent.
+const MEMORY: usize = 5 * MAX_READ;
 
 /// Answers with an archive of a directory.
 pub(super) async fn download(

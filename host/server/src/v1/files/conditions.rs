@@ -97,7 +97,8 @@ pub(super) async fn existing(files: &ChatFiles, path: &str) -> Result<Option<Met
 
 /// Returns whether a change has a condition.
 pub(super) fn has_any(headers: &HeaderMap) -> bool {
-    headers.contains_key(IF_MATCH) || headers.contains_key(IF_NONE_MATCH)
+    let mut names = [IF_MATCH, IF_NONE_MATCH, IF_UNMODIFIED_SINCE].into_iter();
+    names.any(|name| headers.contains_key(name))
 }
 
 /// Returns the precondition of a change of a file, if it holds now.
@@ -116,6 +117,11 @@ pub(super) fn for_change(
             Some(_) => return fails("file changed since it was read"),
             None => return fails("there is no such file"),
         }
+    } else if let (Some(since), Some(old)) = (date(headers, IF_UNMODIFIED_SINCE), old) {
+        if in_seconds(old.modified) > since {
+            return fails("file changed since it was read");
+        }
+        when = Precondition::Version(old.version.clone());
     }
     if let Some(unwanted) = list(headers, IF_NONE_MATCH) {
         match old {
@@ -153,10 +159,11 @@ mod tests {
             .collect()
     }
 
+    const AT: &str = "Thu, 01 Jan 1970 00:16:40 GMT";
+    const BEFORE: &str = "Thu, 01 Jan 1970 00:16:39 GMT";
+
     #[test]
     fn downloads_have_conditions() {
-        const AT: &str = "Thu, 01 Jan 1970 00:16:40 GMT";
-        const BEFORE: &str = "Thu, 01 Jan 1970 00:16:39 GMT";
         for (sent, expected) in [
             (&[][..], Condition::Met),
             (&[(IF_NONE_MATCH, "\"c1\"")], Condition::NotModified),
@@ -194,6 +201,8 @@ mod tests {
             (&[(IF_MATCH, "*")], false, None),
             (&[(IF_NONE_MATCH, "*")], true, None),
             (&[(IF_NONE_MATCH, "*")], false, Some(Precondition::Absent)),
+            (&[(IF_UNMODIFIED_SINCE, AT)], true, version()),
+            (&[(IF_UNMODIFIED_SINCE, BEFORE)], true, None),
             (&[(IF_NONE_MATCH, "\"c1\"")], true, None),
             (&[(IF_NONE_MATCH, "\"c2\"")], true, Some(Precondition::Any)),
         ] {

@@ -18,7 +18,7 @@ use super::format::Format;
 const BLOCK: u64 = 512;
 
 /// The largest size of an entry of a zip archive without the extension for larger ones.
-const SMALL: u64 = u32::MAX as u64;
+const SMALL: u64 = u32::MAX as u64 - (64 << 20);
 
 /// What was packed and is not taken out yet.
 #[derive(Clone, Debug, Default)]

@@ -1,3 +1,5 @@
+//! The ranking of tools, and hostile queries.
+
 use serde_json::json;
 use toolhost_call::tool::Hints;
 
