@@ -17,7 +17,8 @@ pub(super) use bounds::Bounds;
 /// The largest file, in bytes.
 pub(super) const MAX_FILE: u64 = 32 << 20;
 
-/// The most bytes that the pixels of a picture may take when it is decoded: 32 million pixels of a photo, 24 million with transparency.
+/// The most bytes that the pixels of a picture may take, both as the file has them and with 8 bits for each channel: 32 million pixels of a
+/// photo, 24 million with transparency.
 const MAX_DECODED: u64 = 96 << 20;
 
 /// A picture that a model is shown.
@@ -133,7 +134,14 @@ fn pixels(
     mut limits: Limits,
     is_animated: bool,
 ) -> ImageResult<(DynamicImage, Orientation, bool)> {
-    // The pixels are what the file says they are before any of them is there.
+    // The pixels are what the file says they are before any of them is there. Those with 8 bits for each channel may be a copy.
+    let (width, height) = decoder.dimensions();
+    let channels = match decoder.color_type().has_alpha() {
+        true => 4,
+        false => 3,
+    };
+    let converted = u64::from(width) * u64::from(height) * channels;
+    limits.clone().reserve(converted)?;
     limits.reserve(decoder.total_bytes())?;
     decoder.set_limits(limits)?;
     let orientation = decoder.orientation()?;

@@ -211,3 +211,15 @@ fn what_is_damaged_is_said_to_be() {
     let picture = show(file, ImageFormat::Jpeg).unwrap();
     assert_eq!(sizes(&picture.facts), (65_535, 1, Some((1568, 1))));
 }
+
+/// A drawing in shades of gray has one byte for each pixel in the file, and three when it is shown.
+#[test]
+fn pixels_count_as_they_are_shown() {
+    let why = "its pixels would take more than 96 MiB";
+    let gray = DynamicImage::new_luma8(6_000, 6_000);
+    let refused = show(encoded(&gray, ImageFormat::Png), ImageFormat::Png).unwrap_err();
+    assert_eq!(refused, why);
+    let transparent = DynamicImage::new_luma_a8(5_100, 5_100);
+    let refused = show(encoded(&transparent, ImageFormat::Png), ImageFormat::Png).unwrap_err();
+    assert_eq!(refused, why);
+}
