@@ -92,7 +92,8 @@ pub(super) fn read(file: Vec<u8>, selection: &Selection, mut room: Room) -> Resu
             };
         }
         let left = room.without(&text);
-        if left.is_none() && !pages.shown.is_empty() {
+        // The next call reads the page, with all that a call can read.
+        if (left.is_none() || interpreter.is_exhausted()) && !pages.shown.is_empty() {
             break;
         }
         selected.next();
@@ -100,8 +101,11 @@ pub(super) fn read(file: Vec<u8>, selection: &Selection, mut room: Room) -> Resu
         unknown += usize::from(read.is_unknown);
         pages.shown.push(number);
         pages.text += &text;
-        if interpreter.is_exhausted() || pages.text.len() > MAX_TEXT {
+        if interpreter.is_exhausted() {
             pages.note = Some(format!("page {number} has too much to be read as a whole"));
+            break;
+        }
+        if pages.text.len() > MAX_TEXT {
             break;
         }
         match left {

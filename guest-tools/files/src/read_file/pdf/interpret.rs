@@ -2,6 +2,7 @@
 
 mod matrix;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use hayro_font::hayro_cmap::{BfString, load_embedded};
@@ -10,8 +11,8 @@ use hayro_font::{
 };
 use hayro_syntax::content::TypedIter;
 use hayro_syntax::content::ops::TypedInstruction as Operator;
-use hayro_syntax::object::dict::keys::{MATRIX, RESOURCES, SUBTYPE};
-use hayro_syntax::object::{Dict, Name, Object, Stream};
+use hayro_syntax::object::dict::keys::{CONTENTS, MATRIX, RESOURCES, SUBTYPE};
+use hayro_syntax::object::{Array, Dict, Name, Object, Stream};
 use hayro_syntax::page::{Page, Resources};
 
 use super::layout::{Layout, Place};
@@ -29,7 +30,7 @@ const MAX_STEPS: u64 = 5_000_000;
 /// How many steps the beginning of a form counts for.
 const FORM: u64 = 500;
 
-/// How many bytes of forms are unpacked in all.
+/// How many bytes of pages and forms are unpacked in all.
 const MAX_UNPACKED: usize = 64 << 20;
 
 /// The most bytes of text of a page.
@@ -71,6 +72,8 @@ struct Reading<'a> {
     layout: Layout,
     state: State<'a>,
     kept: Vec<State<'a>>,
+    /// How many more states were to be kept than can be.
+    not_kept: u64,
     text: Matrix,
     line: Matrix,
     has_images: bool,
@@ -97,14 +100,47 @@ impl<'a> Interpreter<'a> {
 
     pub(super) fn page(&mut self, page: &Page<'a>) -> Written {
         let mut reading = Reading::new();
-        if let Some(content) = page.page_stream() {
-            self.content(content, page.resources(), &mut reading, 0);
-        }
+        let content = self.page_content(page.raw());
+        self.content(&content, page.resources(), &mut reading, 0);
+        drop(content);
         Written {
             has_images: reading.has_images,
             is_unknown: reading.unknown > reading.known,
             text: reading.layout.finish(),
         }
+    }
+
+    /// Returns the content of a page, as far as there is room for it. The library would keep that of every page.
+    fn page_content(&mut self, page: &Dict<'a>) -> Vec<u8> {
+        let mut content = Vec::new();
+        let mut add = |stream: Stream<'a>| {
+            let room = self.unpacked;
+            if let Some(data) = self.unpack(&stream) {
+                match content.is_empty() {
+                    true => content = data.into_owned(),
+                    false => content.extend_from_slice(&data),
+                }
+                content.truncate(room);
+                // The parts of a content are apart from each other.
+                content.push(b' ');
+            }
+            self.unpacked > 0
+        };
+        if let Some(stream) = page.get::<Stream<'a>>(CONTENTS) {
+            add(stream);
+        } else if let Some(streams) = page.get::<Array<'a>>(CONTENTS) {
+            _ = streams.iter::<Stream<'a>>().all(add);
+        }
+        content
+    }
+
+    /// Unpacks a stream at the expense of the budget, also if it is damaged.
+    fn unpack(&mut self, stream: &Stream<'a>) -> Option<Cow<'a, [u8]>> {
+        let data = stream.decoded_data().ok();
+        let packed = stream.raw_data().len();
+        let unpacked = data.as_ref().map_or(0, |data| data.len());
+        self.unpacked = self.unpacked.saturating_sub(packed.max(unpacked) + 1);
+        data
     }
 
     fn content(
@@ -117,8 +153,7 @@ impl<'a> Interpreter<'a> {
         let mut operators = TypedIter::new(content);
         while let Some(operator) = operators.next() {
             self.steps = self.steps.saturating_sub(1);
-            if self.is_exhausted() || reading.layout.len() > MAX_PAGE {
-                self.steps = 0;
+            if self.steps == 0 {
                 return;
             }
             match operator {
@@ -140,6 +175,10 @@ impl<'a> Interpreter<'a> {
                 }
                 Operator::ShowTexts(texts) => {
                     for part in texts.0.iter::<Object<'_>>() {
+                        self.steps = self.steps.saturating_sub(1);
+                        if self.steps == 0 {
+                            return;
+                        }
                         match part {
                             Object::Number(number) => reading.adjust(number.as_f64()),
                             Object::String(text) => self.show(&text, reading),
@@ -175,20 +214,23 @@ impl<'a> Interpreter<'a> {
             reading.has_images = true;
             return;
         }
-        let Some(content) = stream.decoded_data().ok().filter(|_| depth < MAX_DEPTH) else {
+        if depth >= MAX_DEPTH || self.is_exhausted() {
+            return;
+        }
+        let Some(content) = self.unpack(stream) else {
             return;
         };
-        self.unpacked = self.unpacked.saturating_sub(content.len());
         let own = dict.get::<Dict<'a>>(RESOURCES).map(Resources::new);
         let kept = (reading.state.clone(), reading.text, reading.line);
         let states = std::mem::take(&mut reading.kept);
+        let not_kept = std::mem::take(&mut reading.not_kept);
         if let Some(matrix) = dict.get::<[f64; 6]>(MATRIX) {
             reading.state.to_page = reading.state.to_page.after(Matrix(matrix));
         }
         let resources = own.as_ref().unwrap_or(resources);
         self.content(&content, resources, reading, depth + 1);
         (reading.state, reading.text, reading.line) = kept;
-        reading.kept = states;
+        (reading.kept, reading.not_kept) = (states, not_kept);
     }
 
     fn show(&mut self, bytes: &[u8], reading: &mut Reading<'a>) {
@@ -199,6 +241,10 @@ impl<'a> Interpreter<'a> {
         let mut at = 0;
         while at < bytes.len() && self.steps > 0 {
             self.steps -= 1;
+            if reading.layout.len() > MAX_PAGE {
+                self.steps = 0;
+                return;
+            }
             let (code, length) = font.read_code(bytes, at);
             at += length.max(1);
             let character = match font.glyph(font.map_code(code), code) {
@@ -234,6 +280,7 @@ impl Reading<'_> {
                 rise: 0.0,
             },
             kept: Vec::new(),
+            not_kept: 0,
             text: Matrix::IDENTITY,
             line: Matrix::IDENTITY,
             has_images: false,
@@ -248,6 +295,8 @@ impl Reading<'_> {
             Operator::SaveState(_) if self.kept.len() < MAX_STATES => {
                 self.kept.push(self.state.clone());
             }
+            Operator::SaveState(_) => self.not_kept += 1,
+            Operator::RestoreState(_) if self.not_kept > 0 => self.not_kept -= 1,
             Operator::RestoreState(_) => {
                 if let Some(state) = self.kept.pop() {
                     self.state = state;

@@ -296,3 +296,51 @@ fn a_page_that_unpacks_to_a_lot_ends() {
     assert!(read.text.starts_with("--- page 1 of 1 ---\nbegin"));
     assert!(read.text.len() < 3 << 20);
 }
+
+/// Pages count with all that they unpack to, whatever little of it is text.
+#[test]
+fn pages_that_unpack_to_a_lot_are_read_by_several_calls() {
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(b"BT /F 9 Tf (x) Tj ET ").unwrap();
+    packed.write_all(&vec![b' '; 17 << 20]).unwrap();
+    let page =
+        "<< /Type /Page /Parent 2 0 R /Contents 4 0 R /Resources << /Font << /F 3 0 R >> >> >>";
+    let parts = "<< /Type /Page /Parent 2 0 R /Contents [4 0 R 4 0 R 4 0 R 4 0 R 4 0 R] /Resources << /Font << /F 3 0 R >> >> >>";
+    let mut objects = vec![
+        b"<< /Type /Catalog /Pages 2 0 R >>".to_vec(),
+        b"<< /Type /Pages /Count 6 /Kids [5 0 R 6 0 R 7 0 R 8 0 R 9 0 R 10 0 R] >>".to_vec(),
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>".to_vec(),
+        stream("/Filter /FlateDecode", &packed.finish().unwrap()),
+    ];
+    objects.extend(vec![page.as_bytes().to_vec(); 5]);
+    objects.push(parts.as_bytes().to_vec());
+    let file = file(&objects);
+    let read = |pages: &str| {
+        let selection = Selection::parse(pages).unwrap();
+        super::read(file.clone(), &selection, ALL).unwrap()
+    };
+    let first = read("1-5");
+    assert_eq!((first.shown, first.rest), (vec![1, 2, 3], vec![4, 5]));
+    assert_eq!(first.note, None);
+    // One page with more than that.
+    let large = read("6");
+    assert_eq!(large.text, "--- page 6 of 6 ---\nx\n");
+    assert!(large.note.unwrap().contains("too much"));
+}
+
+#[test]
+fn one_long_string_is_bounded() {
+    let content = format!("BT /F 9 Tf ({}) Tj ET", "x".repeat(3 << 20));
+    let read = all(document(&[&content], "", &[]));
+    assert!(read.text.len() < (1 << 20) + 100, "{}", read.text.len());
+    assert!(read.note.unwrap().contains("too much"));
+}
+
+#[test]
+fn a_state_that_is_not_kept_is_not_brought_back() {
+    let content = format!(
+        "{} BT /F 12 Tf ET q q Q Q BT 72 700 Td (x) Tj ET",
+        "q ".repeat(256)
+    );
+    assert_eq!(text(&content), "x\n");
+}
