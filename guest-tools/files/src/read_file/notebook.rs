@@ -71,6 +71,8 @@ pub(super) struct Cells {
     pub(super) total: u64,
     /// The images among the outputs, with the number of the line that stands for each.
     pub(super) images: Vec<Drawn>,
+    /// How many lines the text has.
+    lines: u64,
 }
 
 /// An image in a notebook.
@@ -103,6 +105,7 @@ impl Cells {
     fn line(&mut self, line: &str) {
         self.text.push_str(line);
         self.text.push('\n');
+        self.lines += 1;
     }
 
     fn lines(&mut self, text: &str) {
@@ -136,12 +139,16 @@ impl Cells {
             let Some(encoded) = data.get(media_type).and_then(text_of) else {
                 continue;
             };
+            if self.images.len() == MAX_IMAGES {
+                self.line(&format!("[{media_type}]"));
+                continue;
+            }
             let encoded: String = encoded.split_whitespace().collect();
             let decoded = BASE64.decode(encoded).ok();
             let size = decoded.as_ref().map_or(0, Vec::len);
             self.line(&format!("[{media_type}, {size} bytes]"));
-            let line = self.text.matches('\n').count() as u64;
-            if let Some(data) = decoded.filter(|_| self.images.len() < MAX_IMAGES) {
+            let line = self.lines;
+            if let Some(data) = decoded {
                 self.images.push(Drawn { line, format, data });
             }
         }

@@ -63,6 +63,17 @@ fn outputs_are_bounded() {
     ))
     .unwrap();
     assert_eq!(found.images.len(), MAX_IMAGES);
+    // Images beyond that are not decoded, and those before stand where they are said to be.
+    let lines: Vec<_> = found.text.lines().collect();
+    let count = |line: &str| lines.iter().filter(|found| **found == line).count();
+    assert_eq!(
+        (count("[image/png, 3 bytes]"), count("[image/png]")),
+        (MAX_IMAGES, 200)
+    );
+    for image in &found.images {
+        let line = usize::try_from(image.line).unwrap();
+        assert_eq!(lines[line - 1], "[image/png, 3 bytes]");
+    }
     assert!(found.text.len() < 300 * (MAX_OUTPUT + 200));
     assert!(found.text.contains("... [41808 more bytes of this output]"));
 }
