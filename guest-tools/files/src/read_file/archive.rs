@@ -1,16 +1,21 @@
 //! Archives, as a list of what is in them. Nothing is unpacked but the headers.
 
+mod frames;
+mod headers;
 mod source;
 
+use std::cell::Cell;
 use std::io::{self, Read, Seek};
 
 use flate2::read::MultiGzDecoder;
-use ruzstd::decoding::StreamingDecoder;
 use tar::EntryType;
 use toolhost_sdk::files::Files;
+use zip::unstable::read::ZipIterable;
 
 use super::format::{Packed, is_tar};
-use source::Source;
+use frames::Frames;
+use headers::{Forward, Headers, MAX_HEADERS};
+use source::{MAX_READ, Source};
 
 /// The most entries of a list.
 const MAX_ENTRIES: usize = 10_000;
@@ -48,23 +53,26 @@ pub(super) fn list(
     size: u64,
     packed: Packed,
 ) -> Result<Option<List>, String> {
-    let source = Source::new(files, path, size);
-    match packed {
-        Packed::Zip => zip(source).map(Some),
-        Packed::Tar => Ok(Some(tar(|list| {
-            let mut archive = tar::Archive::new(source);
-            for entry in archive.entries_with_seek()? {
-                if !list.add_tar(&entry?) {
-                    break;
-                }
-            }
-            Ok(())
-        }))),
-        Packed::Gzip => compressed(MultiGzDecoder::new(source)),
-        Packed::Zstd => {
-            let decoder = StreamingDecoder::new(source).map_err(|error| damaged(&error))?;
-            compressed(decoder)
-        }
+    let mut source = Source::new(files, path, size);
+    let listed = match packed {
+        Packed::Zip => zip(&mut source).map(Some),
+        Packed::Tar => Ok(Some(tar(&mut source))),
+        Packed::Gzip => compressed(MultiGzDecoder::new(&mut source)),
+        Packed::Zstd => compressed(Frames::new(&mut source)),
+    };
+    if !source.is_spent() {
+        return listed;
+    }
+    let most = MAX_READ >> 20;
+    match listed {
+        Ok(Some(list)) if list.entries > 0 => Ok(Some(List {
+            more: true,
+            note: Some(format!("only {most} MiB of the file were read")),
+            ..list
+        })),
+        _ => Err(format!(
+            "its entries are not in the {most} MiB that were read of it; use execute to list it"
+        )),
     }
 }
 
@@ -72,14 +80,18 @@ fn damaged(error: &dyn std::fmt::Display) -> String {
     format!("it is damaged: {error}")
 }
 
+/// Lists a zip archive by its directory alone, of which one entry is in memory at a time.
 fn zip(source: impl Read + Seek) -> Result<List, String> {
-    let mut archive = zip::ZipArchive::new(source).map_err(|error| damaged(&error))?;
+    let archive = ZipIterable::try_new(source, zip::read::Config::default());
+    let mut archive = archive.map_err(|error| damaged(&error))?;
+    let entries = archive.files().map_err(|error| damaged(&error))?;
     let mut list = List::default();
-    for index in 0..archive.len() {
-        let entry = match archive.by_index_raw(index) {
+    for entry in entries {
+        let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
-                list.note = Some(format!("entry {} of it is damaged: {error}", index + 1));
+                let number = list.entries + 1;
+                list.note = Some(format!("entry {number} of it is damaged: {error}"));
                 list.more = true;
                 break;
             }
@@ -112,15 +124,8 @@ fn compressed(decoder: impl Read) -> Result<Option<List>, String> {
     if !is_tar(&start) {
         return Ok(None);
     }
-    let mut list = tar(|list| {
-        let mut archive = tar::Archive::new(start.as_slice().chain(&mut unpacked));
-        for entry in archive.entries()? {
-            if !list.add_tar(&entry?) {
-                break;
-            }
-        }
-        Ok(())
-    });
+    let all = start.as_slice().chain(&mut unpacked);
+    let mut list = tar(Forward::new(all));
     if unpacked.limit() == 0 {
         list.more = true;
         list.note = Some(format!(
@@ -132,13 +137,30 @@ fn compressed(decoder: impl Read) -> Result<Option<List>, String> {
 }
 
 /// Lists the entries up to the end, or to where it is damaged.
-fn tar(add: impl FnOnce(&mut List) -> io::Result<()>) -> List {
+fn tar(stream: impl Read + Seek) -> List {
     let mut list = List::default();
-    if let Err(error) = add(&mut list) {
+    let added = add_tar(&mut list, stream);
+    if let Err(error) = added {
         list.more = true;
         list.note = Some(format!("the rest of it is damaged: {error}"));
     }
     list
+}
+
+fn add_tar(list: &mut List, stream: impl Read + Seek) -> io::Result<()> {
+    let left = Cell::new(MAX_HEADERS);
+    let stream = Headers {
+        stream,
+        left: &left,
+    };
+    let mut archive = tar::Archive::new(stream);
+    for entry in archive.entries_with_seek()? {
+        if !list.add_tar(&entry?) {
+            break;
+        }
+        left.set(MAX_HEADERS);
+    }
+    Ok(())
 }
 
 /// A time as an archive has it; in zip archives, of an unknown zone.

@@ -1,5 +1,7 @@
 //! Archives that are made here.
 
+mod sparse;
+
 use std::io::{Cursor, Write as _};
 
 use flate2::Compression;
@@ -120,4 +122,52 @@ fn what_is_damaged_is_said_to_be() {
     assert!(listed(&zip(&ENTRIES)[..60], Packed::Zip).is_err());
     assert!(listed(b"\x1f\x8b\x08nothing", Packed::Gzip).is_err());
     assert!(listed(b"\x28\xb5\x2f\xfd\xff\xff", Packed::Zstd).is_err());
+}
+
+#[test]
+fn all_frames_of_zstd_are_read() {
+    let archive = tar(&ENTRIES);
+    let level = ruzstd::encoding::CompressionLevel::Fastest;
+    let frame = |data: &[u8]| ruzstd::encoding::compress_to_vec(data, level);
+    let (first, second) = archive.split_at(700);
+    let skipped = b"\x5e\x2a\x4d\x18\x03\0\0\0abc".to_vec();
+    let parts = [
+        frame(first),
+        frame(b""),
+        skipped.clone(),
+        frame(second),
+        skipped,
+    ];
+    let list = listed(&parts.concat(), Packed::Zstd).unwrap().unwrap();
+    assert_eq!((list.entries, list.more, list.note), (2, false, None));
+    let damaged = [frame(first), b"no frame".to_vec()].concat();
+    let list = listed(&damaged, Packed::Zstd).unwrap().unwrap();
+    assert!(list.more && list.note.unwrap().contains("damaged"));
+    assert_eq!(listed(&frame(b"no archive"), Packed::Zstd), Ok(None));
+}
+
+/// The name of an entry is in memory as a whole.
+#[test]
+fn long_names_are_bounded() {
+    let mut header = ::tar::Header::new_gnu();
+    header.set_entry_type(EntryType::GNULongName);
+    header.set_size(2 << 20);
+    header.set_cksum();
+    let name = vec![b'x'; 2 << 20];
+    let archive = [
+        &tar(&ENTRIES)[..2048],
+        header.as_bytes(),
+        &name,
+        &tar(&ENTRIES),
+    ]
+    .concat();
+    for (data, packed) in [(gzip(&archive), Packed::Gzip), (archive, Packed::Tar)] {
+        let list = listed(&data, packed).unwrap().unwrap();
+        assert_eq!((list.entries, list.more), (2, true));
+        assert!(
+            list.note
+                .unwrap()
+                .contains("headers of an entry are too large")
+        );
+    }
 }
