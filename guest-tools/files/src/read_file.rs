@@ -243,6 +243,11 @@ pub(crate) fn run(
         pages: &selection,
         reader,
     };
+    if encoding.is_some() && !selection.is_all() {
+        return Err(Refusal::report(
+            "pages cannot be combined with encoding, with which the file is read as text; leave one of them out",
+        ));
+    }
     // With an encoding, it is text.
     let looked = match encoding {
         None => rich::look(scan, &asked)?,

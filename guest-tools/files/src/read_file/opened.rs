@@ -23,9 +23,12 @@ const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// What there is at a path.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one of it at a time, and it is taken apart at once"
+#[cfg_attr(
+    target_pointer_width = "64",
+    expect(
+        clippy::large_enum_variant,
+        reason = "there is one of it at a time, and it is taken apart at once"
+    )
 )]
 pub(super) enum Opened<'a> {
     Text(OpenedText<'a>),

@@ -24,9 +24,12 @@ pub(super) struct Asked<'r> {
 
 /// The file after a look at its format.
 #[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one of it at a time, and it is taken apart at once"
+#[cfg_attr(
+    target_pointer_width = "64",
+    expect(
+        clippy::large_enum_variant,
+        reason = "there is one of it at a time, and it is taken apart at once"
+    )
 )]
 pub(super) enum Looked<'a> {
     /// It is shown in its own form.
@@ -121,13 +124,26 @@ fn document<'a>(scan: Scan<'a>, asked: &Asked<'_>) -> Result<Looked<'a>, Refusal
     page.media_type = Some(PDF.to_owned());
     page.total_pages = Some(read.total);
     page.pages = Some(pdf::written(&read.shown));
-    page.next_pages = (!read.rest.is_empty()).then(|| pdf::written(&read.rest));
+    let next_pages = (!read.rest.is_empty()).then(|| pdf::written(&read.rest));
+    if next_pages.is_some() {
+        // The lines of the pages that follow are not counted.
+        page.total_lines = None;
+    }
+    match (page.next_offset, next_pages) {
+        (Some(offset), _) => {
+            let note = format!(
+                "these pages have more lines; to read on, call again with offset: {offset} and the same pages"
+            );
+            add_note(&mut page, Some(note));
+        }
+        (None, next_pages) => page.next_pages = next_pages,
+    }
     add_note(&mut page, read.note);
     Ok(Looked::Shown(page))
 }
 
 fn cells<'a>(scan: Scan<'a>, asked: &Asked<'_>) -> Result<Looked<'a>, Refusal> {
-    const NOTE: &str = "edit_files edits the text of the file, which encoding: \"utf-8\" shows instead of the cells";
+    const NOTE: &str = "edit_files and apply_patch edit the text of the file, which encoding: \"utf-8\" shows instead of the cells";
     if scan.size() > notebook::MAX_FILE {
         return Ok(Looked::Plain(scan));
     }

@@ -24,7 +24,7 @@ fn documents_are_read_page_by_page() {
     assert_eq!(first.pages.as_deref(), Some("1-659"));
     assert_eq!(first.next_pages.as_deref(), Some("660-1200"));
     assert!(first.content.unwrap().len() <= 32 << 10);
-    assert_eq!(first.next_offset, None);
+    assert_eq!((first.next_offset, first.total_lines), (None, None));
     let next = parsed(&file, r#"{"path": "f", "pages": "660-1200"}"#).unwrap();
     assert!(
         next.content
@@ -44,6 +44,10 @@ fn documents_are_read_page_by_page() {
         (
             r#"{"path": "f", "pages": "1201"}"#,
             "there is no page 1201: it has 1200 pages: f",
+        ),
+        (
+            r#"{"path": "f", "pages": "1", "encoding": "utf-8"}"#,
+            "pages cannot be combined with encoding, with which the file is read as text; leave one of them out",
         ),
         (
             r#"{"path": "f", "pages": "two"}"#,
@@ -71,6 +75,28 @@ fn documents_are_read_page_by_page() {
             .unwrap()
             .lines_read,
         Some(1)
+    );
+}
+
+#[test]
+fn a_page_that_is_too_long_is_read_with_offsets() {
+    let lines = vec!["x"; 3000].join(") Tj 0 -14 Td (");
+    let file = pdf::tests::pages(&[&lines, "last"]);
+    let first = parsed(&file, r#"{"path": "f"}"#).unwrap();
+    assert_eq!(
+        (first.pages.as_deref(), first.next_offset),
+        (Some("1"), Some(2001))
+    );
+    assert_eq!((first.next_pages, first.total_lines), (None, None));
+    let note =
+        "these pages have more lines; to read on, call again with offset: 2001 and the same pages";
+    assert_eq!(first.note.as_deref(), Some(note));
+    let rest = parsed(&file, r#"{"path": "f", "offset": 2001}"#).unwrap();
+    assert!(rest.content.unwrap().ends_with("3003\tlast"));
+    assert_eq!((rest.pages.as_deref(), rest.note), (Some("1-2"), None));
+    assert_eq!(
+        (rest.next_offset, rest.next_pages, rest.total_lines),
+        (None, None, Some(3003))
     );
 }
 
