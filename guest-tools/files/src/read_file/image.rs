@@ -2,6 +2,7 @@
 
 mod bounds;
 mod encode;
+mod progressive;
 
 use std::io::Cursor;
 
@@ -125,7 +126,10 @@ fn decode(file: &[u8], format: ImageFormat) -> ImageResult<(DynamicImage, Orient
             let is_animated = decoder.has_animation();
             pixels(decoder, limits, is_animated)
         }
-        _ => pixels(JpegDecoder::new(read)?, limits, false),
+        _ => {
+            limits.clone().reserve(progressive::coefficients(file))?;
+            pixels(JpegDecoder::new(read)?, limits, false)
+        }
     }
 }
 

@@ -223,3 +223,29 @@ fn pixels_count_as_they_are_shown() {
     let refused = show(encoded(&transparent, ImageFormat::Png), ImageFormat::Png).unwrap_err();
     assert_eq!(refused, why);
 }
+
+/// The decoder keeps two bytes for each sample of a progressive file.
+#[test]
+fn coefficients_count_as_well() {
+    let frame = |marker: u8, edge: u16, factors: u8| {
+        let [high, low] = edge.to_be_bytes();
+        let comment = [0xff, 0xfe, 0, 4, 0xff, 0xc2];
+        let frame = [0xff, marker, 0, 17, 8, high, low, high, low, 3];
+        let components = [1, factors, 0, 2, 0x11, 0, 3, 0x11, 0];
+        let scan = [0xff, 0xda, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0];
+        [&[0xff, 0xd8][..], &comment, &frame, &components, &scan].concat()
+    };
+    assert_eq!(progressive::coefficients(&frame(0xc2, 100, 0x11)), 60_000);
+    assert_eq!(progressive::coefficients(&frame(0xc2, 100, 0x22)), 30_000);
+    assert_eq!(progressive::coefficients(&frame(0xc0, 100, 0x11)), 0);
+    let refused = |file| show(file, ImageFormat::Jpeg).unwrap_err();
+    let large = refused(frame(0xc2, 5_000, 0x11));
+    assert_eq!(large, "its pixels would take more than 96 MiB");
+    let damaged = refused(frame(0xc2, 5_000, 0x22));
+    assert!(damaged.contains("damaged"), "{damaged}");
+    // Wherever it ends.
+    let whole = frame(0xc2, 100, 0x11);
+    for end in 0..whole.len() {
+        assert!(progressive::coefficients(&whole[..end]) <= 60_000);
+    }
+}
