@@ -27,10 +27,13 @@ mod hint;
 mod hunk;
 mod indent;
 mod lines;
+mod misfit;
 mod output;
+mod patched;
 mod pattern;
 mod placement;
 mod seek;
+mod seeker;
 mod splice;
 mod translation;
 mod windows;
@@ -39,8 +42,9 @@ use change::Change;
 use output::Output;
 
 pub use error::{Error, Reason};
-pub(crate) use hunk::{Hunk, HunkLine, Sign, patch};
+pub(crate) use hunk::{Hunk, HunkLine, Sign};
 pub(crate) use lines::{Ending, Line};
+pub(crate) use patched::patch;
 
 /// How many bytes a file may have after an edit, unless it had more before.
 ///

@@ -31,24 +31,28 @@ impl<'a> Change<'a> {
             replace.push(Line::EMPTY);
         }
         let replace = alignment::align(&search, &replace);
-        Self::aligned(text, search, replace)
+        Self::aligned(|| endings::dominant(text), search, replace)
     }
 
-    /// Makes the change that the lines of a hunk are to this text.
-    pub(super) fn of_hunk(text: &[u8], lines: &[HunkLine<'a>]) -> Self {
+    /// Makes the change that the lines of a hunk are to a text most of whose lines end in this way.
+    pub(super) fn of_hunk(dominant: Option<Ending>, lines: &[HunkLine<'a>]) -> Self {
         let old = lines.iter().filter(|line| line.sign != Sign::Added);
         let search = old.map(|line| line.line).collect();
-        Self::aligned(text, search, alignment::align_hunk(lines))
+        Self::aligned(|| dominant, search, alignment::align_hunk(lines))
     }
 
-    fn aligned(text: &[u8], search: Vec<Line<'a>>, replace: Vec<NewLine<'a>>) -> Self {
+    fn aligned(
+        dominant: impl FnOnce() -> Option<Ending>,
+        search: Vec<Line<'a>>,
+        replace: Vec<NewLine<'a>>,
+    ) -> Self {
         let endings = Endings::of(replace.iter().map(|new| new.line.ending));
         let changes_endings = match Endings::of(search.iter().map(|old| old.ending)) {
             Endings::Absent => false,
             searched => endings != Endings::Absent && endings != searched,
         };
         let new_ending = match endings {
-            Endings::All(_) if !changes_endings => endings::dominant(text),
+            Endings::All(_) if !changes_endings => dominant(),
             _ => None,
         };
         let inserts = replace.iter().any(|new| new.origin.is_placed());

@@ -6,6 +6,8 @@ use super::{MAX_RESULT, Reason};
 #[derive(Debug)]
 pub(super) struct Output {
     bytes: Vec<u8>,
+    /// How many of them are before the text.
+    start: usize,
     limit: usize,
 }
 
@@ -16,6 +18,7 @@ impl Output {
         bytes.extend_from_slice(start);
         Self {
             bytes,
+            start: start.len(),
             limit: MAX_RESULT.max(length),
         }
     }
@@ -26,6 +29,11 @@ impl Output {
         }
         self.bytes.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// Returns whether the text so far ends within a line.
+    pub(super) fn is_within_line(&self) -> bool {
+        self.bytes.len() > self.start && !self.bytes.ends_with(b"\n")
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {

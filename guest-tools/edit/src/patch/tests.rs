@@ -340,6 +340,96 @@ fn hostile_patches_are_refused_in_time() {
     );
 }
 
+#[test]
+fn hunks_that_overlap_are_refused_or_follow_each_other() {
+    let file: String = (1..=20).map(|line| format!("l{line}\n")).collect();
+    let overlap =
+        "--- f\n+++ f\n@@ -10,0 +11 @@\n+x\n@@ -9,4 +10,4 @@\n l9\n l10\n-l11\n+L11\n l12\n";
+    let text = of_one(&file, overlap).unwrap_err();
+    assert!(
+        text.starts_with("edit f (hunk 2 of 2): the lines of the hunk are at line 9 only, above"),
+        "{text}"
+    );
+    let backwards = "--- f\n+++ f\n@@ -9,2 +9,2 @@\n l9\n-l10\n+L10\n@@ -4,0 +5 @@\n+x\n@@ -12 +13 @@\n-l12\n+L12\n";
+    let text = of_one(&file, backwards).unwrap_err();
+    assert!(
+        text.starts_with("edit f (hunk 2 of 3): the lines of the hunk are at line 4 only"),
+        "{text}"
+    );
+    let in_order =
+        "--- f\n+++ f\n@@ -10,0 +11 @@\n+x\n@@ -11 +12 @@\n-l11\n+L11\n@@ -11,0 +13 @@\n+y\n";
+    let expected = file.replace("l11\n", "x\nL11\ny\n");
+    assert_eq!(of_one(&file, in_order), Ok(expected));
+    for (name, file, patch, expected) in [
+        (
+            "an empty last line",
+            "a\nb\n\n",
+            "@@\n+x\n@@\n-b\n+B\n ",
+            "a\nB\n\nx\n",
+        ),
+        ("before it", "a\nb\n\n", "@@\n+x\n@@\n-b\n+B", "a\nB\nx\n\n"),
+        (
+            "the end of the file",
+            "a\nb\n",
+            "@@\n+x\n*** End of File\n@@\n-a\n+A\n b",
+            "A\nb\nx\n",
+        ),
+    ] {
+        assert_eq!(hunks(file, patch).as_deref(), Ok(expected), "{name}");
+    }
+}
+
+#[test]
+fn lines_at_the_end_are_ended_once() {
+    for (name, file, patch, expected) in [
+        ("two additions", "a", "@@\n+x\n@@\n+y", "a\nx\ny\n"),
+        ("behind a change", "a", "@@\n-a\n+b\n@@\n+x", "b\nx\n"),
+        ("behind a removal", "a\nb", "@@\n-b\n@@\n+x", "a\nx\n"),
+        ("behind all", "a", "@@\n-a\n@@\n+x", "x\n"),
+        ("CRLF", "a\r\nb", "@@\n+x\n@@\n+y", "a\r\nb\r\nx\r\ny\r\n"),
+        (
+            "a mark alone",
+            "\u{FEFF}",
+            "@@\n+x\n@@\n+y",
+            "\u{FEFF}x\ny\n",
+        ),
+        (
+            "without an end",
+            "a",
+            "@@\n+x\n\\ No newline at end of file\n@@\n+y\n\\ No newline at end of file",
+            "a\nx\ny",
+        ),
+    ] {
+        assert_eq!(hunks(file, patch).as_deref(), Ok(expected), "{name}");
+    }
+}
+
+/// What a hunk of a model does to a file whose lines all differ.
+#[derive(Clone, Debug)]
+enum Deed {
+    Insert(usize),
+    Append,
+    /// So many lines from one on, each of which stays or is replaced.
+    Replace(usize, Vec<bool>),
+}
+
+fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+    let deed = prop_oneof![
+        3 => (0..=12_usize).prop_map(Deed::Insert),
+        1 => Just(Deed::Append),
+        4 => (0..12_usize, prop::collection::vec(any::<bool>(), 1..4)).prop_map(|(start, signs)| Deed::Replace(start, signs)),
+    ];
+    (prop::collection::vec(deed, 1..6), any::<bool>()).prop_map(|(mut deeds, is_sorted)| {
+        if is_sorted {
+            deeds.sort_by_key(|deed| match deed {
+                Deed::Insert(line) | Deed::Replace(line, _) => *line,
+                Deed::Append => usize::MAX,
+            });
+        }
+        deeds
+    })
+}
+
 /// A text of a patch, of few different pieces, so that many are nearly right.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
@@ -425,5 +515,63 @@ proptest! {
             _ => format!("Subject: x\n\ndiff --git a/f b/f\nindex 1..2 100644\n{diff}-- \n2.1\n"),
         };
         prop_assert_eq!(of_one(&old, &diff), Ok(new.clone()), "{}", diff);
+    }
+
+    #[test]
+    fn hunks_do_what_they_say_or_are_refused(deeds in deeds(), is_ended in any::<bool>()) {
+        const COUNT: usize = 12;
+        let mut file: String = (0..COUNT).map(|line| format!("l{line}\n")).collect();
+        if !is_ended {
+            file.pop();
+        }
+        // What becomes of each line, what is added before it or at the end, and how far the hunks have come.
+        let mut lines: Vec<_> = (0..COUNT).map(|line| format!("l{line}")).collect();
+        let (mut added, mut appended) = (vec![Vec::new(); COUNT + 1], Vec::new());
+        let (mut come, mut is_in_order, mut patch) = (0, true, "--- f\n+++ f\n".to_owned());
+        for (index, deed) in deeds.iter().enumerate() {
+            match deed {
+                Deed::Append => {
+                    patch += &format!("@@ ... @@\n+n{index}\n");
+                    appended.push(format!("n{index}"));
+                }
+                Deed::Insert(line) => {
+                    patch += &format!("@@ -{line},0 +1 @@\n+n{index}\n");
+                    is_in_order &= *line >= come;
+                    // At the end of the file, it is one of those that are added there.
+                    match *line == COUNT {
+                        true => appended.push(format!("n{index}")),
+                        false => (come, _) = (*line, added[*line].push(format!("n{index}"))),
+                    }
+                }
+                Deed::Replace(start, signs) => {
+                    patch += &format!("@@ -{} +1 @@\n", start + 1);
+                    is_in_order &= *start >= come;
+                    for (line, is_replaced) in (*start..COUNT).zip(signs) {
+                        match is_replaced {
+                            true => {
+                                patch += &format!("-l{line}\n+r{index}.{line}\n");
+                                lines[line] = format!("r{index}.{line}");
+                            }
+                            false => patch += &format!(" l{line}\n"),
+                        }
+                        come = line + 1;
+                    }
+                }
+            }
+        }
+        let result = of_one(&file, &patch);
+        if !is_in_order {
+            prop_assert!(result.is_err(), "{patch}\n{result:?}");
+            return Ok(());
+        }
+        let mut expected = Vec::new();
+        for (before, line) in added.into_iter().zip(lines) {
+            expected.extend(before);
+            expected.push(line);
+        }
+        expected.extend(appended);
+        let result = result.unwrap();
+        let made: Vec<_> = result.lines().collect();
+        prop_assert_eq!(made, expected, "{}", patch);
     }
 }
