@@ -23,8 +23,22 @@ pub(super) fn is_unended(text: &str) -> bool {
     text.starts_with(UNENDED)
 }
 
+/// Reads the lines of a hunk, which has so many of the old file as it says.
+///
+/// If it has none of them, they were empty and are lost, so that it adds before the first one.
+pub(super) fn fill<'a>(
+    hunk: &mut Hunk<'a>,
+    old: Option<usize>,
+    lines: impl Iterator<Item = Line<'a>>,
+) {
+    add(hunk, lines);
+    if old.is_some_and(|old| old > 0) && hunk.lines.iter().all(|line| line.sign == Sign::Added) {
+        hunk.number = hunk.number.map(|number| number.saturating_sub(1));
+    }
+}
+
 /// Adds lines to a hunk. Where all of them end in the same way, the new ones end as those of the file do.
-pub(super) fn fill<'a>(hunk: &mut Hunk<'a>, lines: impl Iterator<Item = Line<'a>>) {
+fn add<'a>(hunk: &mut Hunk<'a>, lines: impl Iterator<Item = Line<'a>>) {
     for line in lines {
         if is_unended(line.text) {
             if let Some(last) = hunk.lines.last_mut() {

@@ -3,7 +3,7 @@
 //! What is taken, and the words of the errors, are those of the original (openai/codex, codex-rs/apply-patch/src/parser.rs).
 
 use super::Malformed;
-use super::body::{fill, sign};
+use super::body::{fill, is_unended, sign};
 use super::section::{Action, Destination, Section};
 use super::text::Lines;
 use super::unified;
@@ -152,9 +152,9 @@ fn update<'a>(path: &str, lines: &Lines<'a>, at: &mut usize) -> Result<Action<'a
 /// Reads a hunk: lines with `@@`, of which the first hunk needs none, then those of the file.
 fn hunk<'a>(lines: &Lines<'a>, at: &mut usize, is_first: bool) -> Result<Hunk<'a>, Malformed> {
     let mut hunk = Hunk::default();
-    let begin = *at;
+    let (begin, mut old) = (*at, None);
     while let Some(head) = lines.text(*at).strip_prefix("@@") {
-        unified::head(head, &mut hunk);
+        old = unified::head(head, &mut hunk).old().or(old);
         *at += 1;
     }
     if *at == begin && !is_first {
@@ -166,13 +166,14 @@ fn hunk<'a>(lines: &Lines<'a>, at: &mut usize, is_first: bool) -> Result<Hunk<'a
     }
     let body = *at;
     while let Some(line) = lines.get(*at) {
-        if sign(line.text).is_none() && !super::body::is_unended(line.text) {
+        if sign(line.text).is_none() && !is_unended(line.text) {
             break;
         }
         *at += 1;
     }
     let end = *at;
-    fill(&mut hunk, (body..end).filter_map(|index| lines.get(index)));
+    let used = body..without_space(lines, body, end);
+    fill(&mut hunk, old, used.filter_map(|index| lines.get(index)));
     if lines.text(end).trim_end() == END_OF_FILE {
         hunk.is_at_end = true;
         *at += 1;
@@ -189,4 +190,18 @@ fn hunk<'a>(lines: &Lines<'a>, at: &mut usize, is_first: bool) -> Result<Hunk<'a
         return Err(Malformed::new(lines.number(end), text));
     }
     Ok(hunk)
+}
+
+/// Returns the end of the lines of a hunk. If it only adds, empty lines at its end are the space to what follows: as lines of the file, they
+/// would say where it adds.
+fn without_space(lines: &Lines<'_>, begin: usize, end: usize) -> usize {
+    let mut last = end;
+    while last > begin && lines.text(last - 1).is_empty() {
+        last -= 1;
+    }
+    let adds = |index| lines.text(index).starts_with('+') || is_unended(lines.text(index));
+    match last > begin && (begin..last).all(adds) {
+        true => last,
+        false => end,
+    }
 }

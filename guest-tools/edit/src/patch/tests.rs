@@ -379,6 +379,51 @@ fn hunks_that_overlap_are_refused_or_follow_each_other() {
     }
 }
 
+/// A hunk whose context was empty lines, which are lost with the end of the patch.
+#[test]
+fn a_hunk_that_lost_the_lines_below_adds_before_its_first_line() {
+    for (file, patch, expected) in [
+        ("\n\n", "@@ -1,2 +1,3 @@\n+a\n\n\n", "a\n\n\n"),
+        ("b\n\n\n", "@@ -2,2 +2,3 @@\n+a\n\n\n", "b\na\n\n\n"),
+        ("b\n\n\n", "@@ -2,0 +3 @@\n+a\n", "b\n\na\n\n"),
+        ("b\n\n\n", "@@ -1 +1,2 @@\n+a\n", "a\nb\n\n\n"),
+    ] {
+        let made = of_one(file, &format!("--- f\n+++ f\n{patch}"));
+        assert_eq!(made.as_deref(), Ok(expected), "{patch}");
+        assert_eq!(hunks(file, patch).as_deref(), Ok(expected), "{patch}");
+    }
+}
+
+#[test]
+fn space_below_lines_that_are_added_is_none_of_them() {
+    for (name, file, patch, expected) in [
+        ("the end", "a\n\nb\n", "@@\n+x\n", "a\n\nb\nx\n"),
+        ("two", "a\n\n\nb\n", "@@\n+x\n\n", "a\n\n\nb\nx\n"),
+        (
+            "another hunk",
+            "a\n\nb\n",
+            "@@\n+x\n\n@@\n-b\n+B",
+            "a\n\nB\nx\n",
+        ),
+        (
+            "no ending",
+            "a\n\nb\n",
+            "@@\n+x\n\\ No newline at end of file\n",
+            "a\n\nb\nx",
+        ),
+        ("an anchor", "a\n\nb\n\n", "@@ b\n+x\n", "a\n\nb\nx\n\n"),
+        (
+            "end of file",
+            "a\n\nb\n",
+            "@@\n+x\n\n*** End of File",
+            "a\n\nb\nx\n",
+        ),
+        ("the blank is meant", "a\n\nb\n", "@@\n+x\n ", "a\nx\n\nb\n"),
+    ] {
+        assert_eq!(hunks(file, patch).as_deref(), Ok(expected), "{name}");
+    }
+}
+
 #[test]
 fn lines_at_the_end_are_ended_once() {
     for (name, file, patch, expected) in [

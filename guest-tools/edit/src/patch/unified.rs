@@ -322,6 +322,12 @@ pub(super) fn head<'a>(text: &'a str, hunk: &mut Hunk<'a>) -> Counts {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts(Option<(usize, usize)>);
 
+impl Counts {
+    pub(super) fn old(self) -> Option<usize> {
+        self.0.map(|(old, _)| old)
+    }
+}
+
 /// Reads `-1,2` or `-1`.
 fn range(text: &str, sign: char) -> Option<(usize, usize)> {
     let numbers = text.strip_prefix(sign)?;
@@ -343,7 +349,8 @@ fn hunk<'a>(lines: &Lines<'a>, at: &mut usize) -> Result<Hunk<'a>, Malformed> {
         }
     }
     let end = by_counts(lines, *at, counts).unwrap_or_else(|| by_looks(lines, *at));
-    fill(&mut hunk, (*at..end).filter_map(|index| lines.get(index)));
+    let body = (*at..end).filter_map(|index| lines.get(index));
+    fill(&mut hunk, counts.old(), body);
     *at = end;
     if hunk.lines.is_empty() {
         let text = "the hunk does not contain any lines";
