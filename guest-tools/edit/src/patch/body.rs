@@ -3,8 +3,8 @@
 use super::text::Line;
 use crate::matcher::{self, Ending, Hunk, HunkLine, Sign};
 
-/// The text that stands behind the last line of a file without an ending.
-const UNENDED: char = '\\';
+/// The beginning of the text that stands behind the last line of a file without an ending. A line of the file can begin with a backslash.
+const UNENDED: &str = "\\ No newline";
 
 /// Returns a line of a hunk; `None` if it is none. An empty line stands for one of context that lost its blank.
 pub(super) fn sign(text: &str) -> Option<(Sign, &str)> {

@@ -449,6 +449,28 @@ fn lines_at_the_end_are_ended_once() {
     }
 }
 
+#[test]
+fn a_backslash_begins_a_line_like_any_other() {
+    let file = "\\section{a}\n\\ x\n\\end\n";
+    for line in ["\\section{a}", "\\ x", "\\"] {
+        for patch in [
+            format!("@@\n{line}\n-\\end\n+\\fin"),
+            format!("@@\n-\\end\n{line}\n+\\fin"),
+        ] {
+            let text = hunks(file, &patch).unwrap_err();
+            assert!(text.starts_with("invalid patch at line"), "{text}");
+            let unified = format!("--- f\n+++ f\n{patch}\n");
+            let text = of_one(file, &unified).unwrap_err();
+            assert!(text.starts_with("invalid patch at line"), "{text}");
+        }
+    }
+    let patch = "@@\n \\ x\n-\\end\n+\\fin\n\\ No newline at end of file";
+    assert_eq!(
+        hunks(file, patch),
+        Ok("\\section{a}\n\\ x\n\\fin".to_owned())
+    );
+}
+
 /// What a hunk of a model does to a file whose lines all differ.
 #[derive(Clone, Debug)]
 enum Deed {
