@@ -9,6 +9,16 @@ use crate::matcher::{self, BOM, Hunk, Sign};
 use crate::path::clean;
 use crate::plan::{Kind, MAX_EDITS, Problem};
 
+/// How many times the bytes that are written the files may have in memory, before and after. They are copied about four times on their way,
+/// and a guest has 256 MiB.
+const HELD: usize = 6;
+
+/// How many times the bytes that are written may be kept to be shown, before and after each section.
+const SHOWN: usize = 4;
+
+/// How many bytes a change needs besides its paths and its data where it is handed to the host.
+const AROUND: usize = 256;
+
 /// A file that the patch names.
 #[derive(Debug)]
 struct State {
@@ -55,17 +65,16 @@ pub(super) fn plan<F: PatchFiles>(
         }
         // A file that has many sections is kept once for each, to be shown.
         let kept: usize = shown.iter().map(Shown::size).sum();
-        if plan.size() > most || kept > 4 * most {
-            let text = format!(
-                "the files together are too large for one call, which takes {most} bytes; patch fewer at once"
-            );
+        if plan.size() > HELD * most || kept > SHOWN * most {
+            let text =
+                "the files together are too large for the memory of one call; patch fewer at once";
             return Err(vec![invalid(text)]);
         }
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    Ok((plan.changes()?, shown))
+    Ok((plan.changes(most)?, shown))
 }
 
 fn hunks_of<'s, 'a>(section: &'s Section<'a>) -> &'s [Hunk<'a>] {
@@ -85,16 +94,13 @@ struct Plan<'b> {
 }
 
 impl Plan<'_> {
-    /// Returns how many bytes the files have together, each before or after.
+    /// Returns how many bytes are held of all files, before and after.
     fn size(&self) -> usize {
-        let size = |body: &Option<Body>| match body {
-            Some(Body::Text(text)) => text.bytes.len(),
-            Some(Body::Other(..)) | None => 0,
-        };
-        let states = self.states.iter();
-        states
-            .map(|state| size(&state.before).max(size(&state.now)))
-            .sum()
+        let bodies = self
+            .states
+            .iter()
+            .flat_map(|state| [&state.before, &state.now]);
+        bodies.flatten().map(Body::size).sum()
     }
 
     fn apply<F: PatchFiles>(
@@ -346,8 +352,9 @@ impl Plan<'_> {
         }
     }
 
-    /// Returns the changes of all files together.
-    fn changes(&self) -> Result<Vec<Change>, Vec<Problem>> {
+    /// Returns the changes of all files together, which write at most so many bytes.
+    fn changes(&self, most: usize) -> Result<Vec<Change>, Vec<Problem>> {
+        let mut written: usize = 0;
         let mut problems = Vec::new();
         let mut changes = Vec::new();
         for state in &self.states {
@@ -360,6 +367,16 @@ impl Plan<'_> {
                     continue;
                 }
             };
+            if is_changed {
+                let data = data.as_ref().map_or(0, Vec::len);
+                written += data + state.path.len() + AROUND;
+            }
+            if written > most {
+                let text = format!(
+                    "the files together are too large for one call, which writes {most} bytes; patch fewer at once"
+                );
+                return Err(vec![invalid(text)]);
+            }
             let origin = state.moved_from.and_then(|from| self.states.get(from));
             let origin = origin.filter(|from| state.before.is_none() && from.now.is_none());
             changes.push(Change {

@@ -147,6 +147,14 @@ impl Body {
         }
     }
 
+    /// Returns how many bytes it has in memory.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.bytes.len(),
+            Self::Other(data, _) => data.as_ref().map_or(0, Vec::len),
+        }
+    }
+
     pub(super) fn shown(&self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.bytes.clone(),
