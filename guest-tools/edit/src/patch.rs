@@ -80,6 +80,8 @@ pub fn apply<F: PatchFiles>(
     retry(
         files,
         |files| {
+            // What the try before had is not held as well.
+            shown = Vec::new();
             let (changes, now) = plan::plan(&sections, base, most, files)?;
             shown = now;
             Ok(changes)
