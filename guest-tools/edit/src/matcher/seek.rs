@@ -13,7 +13,7 @@ use super::pattern::Pattern;
 type Trim = fn(&[u8]) -> &[u8];
 
 /// How many bytes are gone over for all hunks of a file, and how many of them only to count the places.
-const MOST: (usize, usize) = (1 << 30, 1 << 28);
+const MOST: (usize, usize) = (1 << 30, 1 << 26);
 
 /// How many bytes are searched for one line in the time that comparing the lines of one byte takes.
 const FASTER: usize = 8;
