@@ -1,3 +1,5 @@
+//! Queries of models, on tools that a test describes.
+
 use serde_json::{Value, json};
 use toolhost_sdk::calls::Tool as Callable;
 use toolhost_sdk::testing::FakeCalls;

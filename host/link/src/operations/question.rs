@@ -49,10 +49,11 @@ pub(super) fn of(operation: &dyn Any) -> Option<(&'static str, Value)> {
     let writes = writes
         .iter()
         .map(|write| json!({ "path": write.path, "size": write.data.len() }));
-    let mut arguments = json!({ "writes": writes.collect::<Vec<_>>() });
-    if !removals.is_empty() {
-        let removals = removals.iter().map(|removal| &removal.path);
-        arguments["removals"] = json!(removals.collect::<Vec<_>>());
-    }
+    let writes: Vec<_> = writes.collect();
+    let removals: Vec<_> = removals.iter().map(|removal| &removal.path).collect();
+    let arguments = match removals.is_empty() {
+        true => json!({ "writes": writes }),
+        false => json!({ "writes": writes, "removals": removals }),
+    };
     Some(("write-files", arguments))
 }
