@@ -59,7 +59,14 @@ async fn strict_models_send_null_for_what_they_leave_out() {
     let mut nulls = 0;
     for tool in list.as_array().unwrap() {
         let function = &tool["function"];
-        let arguments = least(&function["parameters"]);
+        let mut arguments = least(&function["parameters"]);
+        // A look needs one of two: a process, or several.
+        if function["name"] == "process_output" {
+            arguments["process_id"] = "x".into();
+        }
+        if let Some(patch) = arguments.get_mut("patch") {
+            *patch = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch".into();
+        }
         nulls += arguments.to_string().matches("null").count();
         let body = json!({ "tool": function["name"], "arguments": arguments });
         let (status, outcome) = server

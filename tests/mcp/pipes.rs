@@ -1,5 +1,6 @@
 //! The program over pipes: lifecycle, lists and calls, and what clients get wrong.
 
+use toolhost_call::call::Actor;
 use toolhost_core::Format;
 
 use super::*;
@@ -24,7 +25,8 @@ async fn from_the_handshake_to_the_end() {
 
     let listed = client.request("tools/list", json!({})).await;
     let setup = Setup::new().await;
-    let rendered = Format::Mcp.render(&setup.host.tools());
+    let offered = setup.host.offered(&Actor::default(), Format::Mcp);
+    let rendered = Format::Mcp.render(&offered);
     assert_eq!(listed["result"]["tools"], rendered["tools"]);
 
     let result = client.call(execute("echo hi; echo $PWD >&2")).await;
