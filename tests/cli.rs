@@ -57,8 +57,14 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).unwrap()
 }
 
-/// Waits for the end of a program that says little, and returns what it said.
-async fn finished(mut child: Child) -> Output {
-    until("the program ends", || child.try_wait().unwrap()).await;
-    child.wait_with_output().unwrap()
+/// Waits for the end of a program, and returns what it said. A program that hangs is killed.
+async fn finished(child: Child) -> Output {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    // It is read meanwhile: a pipe holds 64 KiB.
+    let reading = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap());
+    let output = tokio::time::timeout(crate::harness::PATIENCE, reading).await;
+    let output = output.inspect_err(|_| {
+        _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+    });
+    output.expect("the program ends").unwrap()
 }
