@@ -43,11 +43,10 @@ struct NoticePath {
 
 /// An event of a process of which a chat wants to be told.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(tag = "on", rename_all = "snake_case", deny_unknown_fields)]
+#[serde(tag = "on", rename_all = "snake_case")]
 enum NoticeRequest {
     /// The process ends.
-    // A variant without braces would take any fields.
-    Exit {},
+    Exit,
     /// Its output matches, or it ends before.
     Output {
         /// A regular expression, with the syntax of the Rust crate `regex` over bytes.
@@ -96,7 +95,7 @@ async fn ask(
     let chat: ChatId = chat.parse()?;
     principal.require_chat_of(&host, Scope::Call, &chat)?;
     let trigger = match asked(request, MAX_BODY).await? {
-        NoticeRequest::Exit {} => Trigger::Exit,
+        NoticeRequest::Exit => Trigger::Exit,
         NoticeRequest::Output { pattern, since } => Trigger::Output { pattern, since },
     };
     let asking = host.ask_notice(&chat, &process, trigger, principal.actor());

@@ -45,7 +45,8 @@ struct Parameters {
         ("strict" = Option<bool>, Query, description = "Whether the schemas are for the strict mode of `openai` and \
             `openai-responses`: every argument is required, and an optional one may be null. A tool whose arguments that mode cannot \
             describe has `strict: false`. The other formats have no such mode, and stay as they are."),
-        ("chat" = Option<String>, Query, description = "The chat whose tools are listed; without it, the tools of a new chat."),
+        ("chat" = Option<String>, Query, min_length = 1, max_length = 128, pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._:@-]+$",
+            description = "The chat whose tools are listed; without it, the tools of a new chat."),
         ("if-none-match" = Option<String>, Header, description = "The `ETag` of the list that the client has."),
     ),
     responses(
