@@ -80,6 +80,5 @@ try {
 } finally {
   await browser.close();
 }
-console.log(JSON.stringify({ ...result, seen }));
-// Requests that wait for commands need not end.
-process.exit();
+// Requests that wait for commands need not end. An exit before all is written would cut it at what a pipe holds.
+process.stdout.write(`${JSON.stringify({ ...result, seen })}\n`, () => process.exit());

@@ -4,6 +4,7 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
+use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -11,7 +12,7 @@ use utoipa_axum::routes;
 
 use super::events::TRY_AGAIN;
 use super::paths::{ChatPath, ProcessPath};
-use super::processes::{asked, problem};
+use super::processes::{MAX_CURSOR, asked, problem};
 use crate::visibility::Visibility as _;
 use toolhost_call::notice::Trigger;
 use toolhost_core::Host;
@@ -52,10 +53,19 @@ enum NoticeRequest {
         /// A regular expression, with the syntax of the Rust crate `regex` over bytes.
         pattern: String,
         /// The cursor from which the output is searched; 0 if this is absent.
-        #[serde(default)]
+        #[serde(default, deserialize_with = "cursor")]
         #[schema(minimum = 0, maximum = 9007199254740991_u64)]
         since: u64,
     },
+}
+
+/// Reads a cursor, which JSON may as well write as `24.0`.
+fn cursor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let value = f64::deserialize(deserializer)?;
+    let number = format!("{value}").parse().ok();
+    let number = number.filter(|number| *number <= MAX_CURSOR);
+    let expected = "a whole number that a cursor can be";
+    number.ok_or_else(|| D::Error::invalid_value(Unexpected::Float(value), &expected))
 }
 
 /// The notices of a chat.

@@ -42,7 +42,7 @@ const MAX_PAGE: usize = 4 << 20;
 const MIN_PAGE: usize = 4;
 
 /// The last cursor: the largest number that JSON has in every language.
-const MAX_CURSOR: u64 = (1 << 53) - 1;
+pub(super) const MAX_CURSOR: u64 = (1 << 53) - 1;
 
 /// The longest time that a client may give a process to end.
 const MAX_GRACE: Duration = Duration::from_hours(1);
