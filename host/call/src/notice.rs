@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use toolhost_state::id::{CallId, ChatId};
-use toolhost_workspace::process::{Error, State};
+use toolhost_workspace::process::{Error, State, WaitOptions};
 
 /// The most notices that a chat can wait for at a time, with those that are being delivered.
 pub const MAX_WAITING: usize = 64;
@@ -60,7 +60,7 @@ pub struct Notice {
     pub principal: String,
     /// When it was asked for, in milliseconds since the Unix epoch.
     pub asked_ms: u64,
-    /// What happened; `None` while the chat waits.
+    /// The event; `None` while the chat waits.
     pub told: Option<Told>,
     /// Where the delivery stands.
     pub delivery: Delivery,
@@ -104,6 +104,30 @@ impl Told {
             (State::Lost(_), None) => "lost",
             (_, None) => "exited",
         }
+    }
+}
+
+impl Trigger {
+    /// Returns the wait that ends with the event, at the latest after this time.
+    pub fn wait(&self, timeout: Duration) -> WaitOptions {
+        let (since, until) = match self {
+            Self::Exit => (0, None),
+            Self::Output { pattern, since } => (*since, Some(pattern.clone())),
+        };
+        WaitOptions {
+            timeout,
+            since,
+            until,
+            output: false,
+        }
+    }
+}
+
+impl Notice {
+    /// Returns the call that started the process, if one did.
+    pub fn starter(&self) -> Option<CallId> {
+        let call = self.started_by.as_deref()?;
+        CallId::recorded(call).ok()
     }
 }
 

@@ -115,7 +115,7 @@ struct Inner {
     tools_of_calls: visibility::ToolsOfCalls,
     readers: Arc<readers::Readers>,
     offer: Offer,
-    notices: notices::Board,
+    notices: Arc<notices::Board>,
     /// Ends the work on notices when the host is dropped.
     _watching: DropGuard,
     /// Tells of the chats in which tools were found.

@@ -31,7 +31,7 @@ pub struct Notice {
     /// Where its delivery to the webhook stands; absent without one, and while the chat waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     delivery: Option<&'static str>,
-    /// What happened; absent while the chat waits.
+    /// The event; absent while the chat waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     told: Option<Told>,
 }
@@ -44,7 +44,7 @@ enum On {
     Output,
 }
 
-/// What happened to the process of a notice.
+/// The event of the process of a notice.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 struct Told {
     /// `exited`; `matched`; `lost`: it is not known how the process ended.

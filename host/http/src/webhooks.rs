@@ -89,8 +89,14 @@ impl Webhook {
     ///
     /// See [`WebhookError`].
     pub fn check(&self) -> Result<(), WebhookError> {
-        client::of_url(&self.url).map_err(WebhookError::Url)?;
-        self.key().map(drop)
+        self.connect().map(drop)
+    }
+
+    /// Returns the URL and a client for it, if the secret can be used as well.
+    fn connect(&self) -> Result<(reqwest::Url, reqwest::Client), WebhookError> {
+        let connected = client::of_url(&self.url).map_err(WebhookError::Url)?;
+        self.key()?;
+        Ok(connected)
     }
 
     /// Returns the key of the signatures.
@@ -120,11 +126,7 @@ impl Webhooks {
     /// If one of them cannot be used: its place, and why.
     pub fn new(webhooks: Vec<Webhook>) -> Result<Self, (usize, WebhookError)> {
         let receiver = |(place, webhook): (usize, Webhook)| {
-            let made = webhook.check().and_then(|()| {
-                let (url, client) = client::of_url(&webhook.url).map_err(WebhookError::Url)?;
-                Ok((url, client))
-            });
-            let (url, client) = made.map_err(|error| (place, error))?;
+            let (url, client) = webhook.connect().map_err(|error| (place, error))?;
             Ok(Receiver {
                 webhook,
                 url,
@@ -141,9 +143,8 @@ impl Webhooks {
             let tokens = receiver.webhook.tokens.as_ref();
             tokens.is_some_and(|tokens| tokens.contains(principal))
         };
-        let all = self.0.iter();
         let of_all = || self.0.iter().find(|one| one.webhook.tokens.is_none());
-        all.clone().find(names).or_else(of_all)
+        self.0.iter().find(names).or_else(of_all)
     }
 }
 

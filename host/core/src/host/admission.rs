@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolhost_call::call::{Admitted, CallError, Outcome, Permit, Refused, Request, WorkspaceError};
 use toolhost_call::metrics::PluginState;
+use toolhost_call::notice::Notices;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
 use toolhost_workspace::Workspace;
@@ -66,7 +67,7 @@ impl Host {
                         cancelled,
                         is_resumed,
                         events: inner.events.clone(),
-                        notices: Some(Arc::new(inner.notices.clone())),
+                        notices: Some(Arc::clone(&inner.notices) as Arc<dyn Notices>),
                         nested: nested.flatten(),
                         answers: None,
                     };

@@ -367,7 +367,7 @@ impl Builder {
             tools_of_calls: Default::default(),
             readers: Arc::default(),
             offer: self.offer,
-            notices,
+            notices: Arc::new(notices),
             _watching: watching,
             found: offer::chats_with_found_tools(),
             reconnected: Arc::default(),

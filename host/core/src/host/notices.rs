@@ -20,7 +20,7 @@ use toolhost_state::id::{CallId, ChatId};
 use toolhost_state::unix_time;
 use toolhost_store::{LocalStore, StoreError};
 use toolhost_workspace::Workspace;
-use toolhost_workspace::process::{Error, WaitOptions};
+use toolhost_workspace::process::Error;
 
 use super::Host;
 use table::Table;
@@ -28,8 +28,8 @@ use table::Table;
 /// How long to wait before the store is asked again to keep what it did not take.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The notices of a host. Clones share everything.
-#[derive(Clone, Debug)]
+/// The notices of a host.
+#[derive(Debug)]
 pub(super) struct Board(Arc<Shared>);
 
 /// What the tasks of the board share.
@@ -130,8 +130,7 @@ impl Host {
         let all = self.inner.notices.0.table.lock().of_chat(chat);
         let mut seen = Vec::new();
         for notice in all {
-            let call = notice.started_by.as_deref();
-            let call = call.and_then(|call| CallId::recorded(call).ok());
+            let call = notice.starter();
             if self.may_see_call(actor, chat, call.as_ref()).await {
                 seen.push(notice);
             }
@@ -200,10 +199,9 @@ impl Shared {
 
     /// Publishes a notice about which something was told.
     fn publish(&self, notice: &Arc<Notice>) {
-        let call = notice.started_by.as_deref();
         let subject = Subject {
             id: notice.process.clone(),
-            call: call.and_then(|call| CallId::recorded(call).ok()),
+            call: notice.starter(),
         };
         let published = Event::Notice {
             process: Arc::new(subject),
@@ -257,15 +255,7 @@ impl Notices for Board {
                 return Ok(id);
             }
             let (chat, process) = (asked.chat, asked.process);
-            let (since, until) = match &asked.trigger {
-                Trigger::Exit => (0, None),
-                Trigger::Output { pattern, since } => (*since, Some(pattern.clone())),
-            };
-            let look = WaitOptions {
-                since,
-                until,
-                ..WaitOptions::default()
-            };
+            let look = asked.trigger.wait(Duration::ZERO);
             shared.workspace.wait(Some(&chat), &process, look).await?;
             let info = shared.workspace.info(Some(&chat), &process).await?;
             let call = info.key.as_deref().and_then(CallId::of_start_key);

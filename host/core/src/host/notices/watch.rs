@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolhost_call::notice::{Notice, Told, Trigger};
+use toolhost_call::notice::{Notice, Told};
 use toolhost_state::unix_time;
-use toolhost_workspace::process::{Error, State, WaitOptions, Wake};
+use toolhost_workspace::process::{Error, State, Wake};
 
 use super::Shared;
 
@@ -54,16 +54,7 @@ impl Shared {
 
     /// Returns what happens to the process within a time; `None` also if its workspace does not answer.
     async fn look(&self, notice: &Notice, timeout: Duration) -> Option<Told> {
-        let (since, until) = match &notice.trigger {
-            Trigger::Exit => (0, None),
-            Trigger::Output { pattern, since } => (*since, Some(pattern.clone())),
-        };
-        let options = WaitOptions {
-            timeout,
-            since,
-            until,
-            output: false,
-        };
+        let options = notice.trigger.wait(timeout);
         let waiting = self
             .workspace
             .wait(Some(&notice.chat), &notice.process, options);
@@ -74,7 +65,7 @@ impl Shared {
                 let reason = "the process is no longer known".to_owned();
                 (State::Lost(reason), 0, None)
             }
-            // What failed now may not fail later, and what was told is told for good.
+            // A wait that failed now may succeed later, and a notice is told once for all.
             Err(_) => return None,
         };
         Some(Told {
