@@ -57,7 +57,7 @@ async fn arguments_are_taken_as_models_write_them() {
         for (path, content) in before {
             setup.make(path, content.as_str().unwrap());
         }
-        // What is no text.
+        // Bytes that are no text.
         let empty = serde_json::Map::new();
         let binary = case["base64"].as_object().unwrap_or(&empty);
         for (path, content) in binary {

@@ -80,7 +80,7 @@ pub fn apply<F: PatchFiles>(
     retry(
         files,
         |files| {
-            // What the try before had is not held as well.
+            // The texts of the try before are let go first.
             shown = Vec::new();
             let (changes, now) = plan::plan(&sections, base, most, files)?;
             shown = now;

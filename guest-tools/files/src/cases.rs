@@ -34,7 +34,7 @@ fn outcome(case: &Value) -> Map<String, Value> {
         .fold(FakeFiles::new(), |files, (path, content)| {
             files.with(path, content.as_str().unwrap())
         });
-    // What is no text.
+    // Bytes that are no text.
     let binary = case["base64"].as_object().into_iter().flatten();
     let files = binary.fold(files, |files, (path, content)| {
         files.with(path, BASE64.decode(content.as_str().unwrap()).unwrap())

@@ -1,4 +1,4 @@
-//! What the tools that edit files have in common: where files are read and written, and how much is shown.
+//! The common parts of the tools that edit files: where files are read and written, and how much is shown.
 
 use toolhost_edit::{Bounds, Content, Failure, Kind, NotWritten, Problem, Source};
 use toolhost_sdk::context;
@@ -21,7 +21,7 @@ const DIFFS: Bounds = Bounds {
 /// Files of the host as a source of edits.
 pub(crate) struct Workspace<'a> {
     pub(crate) files: &'a dyn Files,
-    /// What is not about a path, such as a grant that is missing.
+    /// A failure that is not about a path, such as a grant that is missing.
     error: Option<Error>,
     /// How a new file is made.
     new: &'static str,

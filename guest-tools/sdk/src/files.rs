@@ -17,7 +17,7 @@ pub use crate::bindings::files::toolhost::plugin::files::{
 pub use host::Host;
 pub use walk::walk;
 
-/// What files say that cannot be removed.
+/// The reasons why files cannot be removed.
 const NO_REMOVAL: &str = "these files cannot be removed";
 
 /// What files say that cannot be searched.

@@ -9,7 +9,7 @@ use crate::invalid;
 use crate::notes::{self, Notes, Rank};
 use crate::report::Report;
 
-/// What the chat wants to be told of.
+/// The event of which the chat is to be told.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

@@ -2,7 +2,7 @@
 
 use super::lines::Line;
 
-/// What becomes of a line.
+/// The fate of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sign {
     /// It is there, and stays.

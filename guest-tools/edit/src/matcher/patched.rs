@@ -38,7 +38,7 @@ pub(crate) fn patch(content: &[u8], hunks: &[Hunk<'_>]) -> Result<Patched, (usiz
         }
         places.push((index, place));
     }
-    // Lines that are added at the end of the file are behind all other hunks, whatever the order.
+    // Lines that are added at the end of the file are behind all other hunks, in whichever order these come.
     places.sort_by_key(|(_, place)| place.start);
     let new_ending = dominant(text);
     let mut output = Output::new(content.len(), mark);

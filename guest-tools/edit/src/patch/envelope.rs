@@ -1,6 +1,6 @@
 //! The format that GPT models are trained on, between `*** Begin Patch` and `*** End Patch`.
 //!
-//! What is taken, and the words of the errors, are those of the original (openai/codex, codex-rs/apply-patch/src/parser.rs).
+//! The accepted forms and the words of the errors are those of the original (openai/codex, codex-rs/apply-patch/src/parser.rs).
 
 use super::Malformed;
 use super::body::{fill, is_unended, sign};

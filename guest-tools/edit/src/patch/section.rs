@@ -1,4 +1,4 @@
-//! What a patch says of one file.
+//! The section of a patch about one file.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use crate::matcher::Hunk;
 pub(super) struct Section<'a> {
     pub(super) path: Cow<'a, str>,
     pub(super) action: Action<'a>,
-    /// What of the patch is not done.
+    /// The parts of the section that are not done.
     pub(super) note: Option<String>,
 }
 
-/// What is done with a file.
+/// The change of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Action<'a> {
     /// It is made.

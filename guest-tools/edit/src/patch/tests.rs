@@ -144,7 +144,7 @@ fn sections_of_one_file_are_one_change() {
             None
         ]
     );
-    // What a file became in the end is what is written; a file that was moved away and made again is not moved.
+    // The last content of a file is written; a file that was moved away and made again is not moved.
     assert_eq!(files.changes, ["a -", "newer -", "c -", "d c"]);
     assert_eq!(shown.len(), 8);
     assert_eq!(

@@ -92,7 +92,7 @@ fn binary(line: usize) -> Malformed {
     )
 }
 
-/// What stands before the hunks of a file.
+/// The lines before the hunks of a file.
 #[derive(Debug, Default)]
 struct Header<'a> {
     old: Option<Cow<'a, str>>,

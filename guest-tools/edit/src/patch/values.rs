@@ -63,7 +63,7 @@ impl Attempt for Change {
     }
 }
 
-/// What a section did.
+/// The result of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// It made a file.

@@ -29,7 +29,7 @@ const MAX_UNPACKED: u64 = 256 << 20;
 /// The longest name of an entry that is listed, in bytes.
 const MAX_NAME: usize = 1 << 10;
 
-/// What an archive has.
+/// The entries of an archive.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct List {
     /// A line for each entry.
@@ -38,7 +38,7 @@ pub(super) struct List {
     pub(super) entries: u64,
     /// Whether there are more, or may be.
     pub(super) more: bool,
-    /// What is wrong with the rest.
+    /// The fault of the rest.
     pub(super) note: Option<String>,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Room {
 impl Room {
     /// Returns the room that is left behind a text; `None` if it does not fit.
     fn without(mut self, text: &str) -> Option<Self> {
-        /// What stands in front of a line: its number.
+        /// The text in front of a line: its number.
         const NUMBER: usize = 8;
         for line in text.split_inclusive('\n') {
             if self.skipped > 0 {

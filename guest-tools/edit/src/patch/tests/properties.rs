@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a hunk of a model does to a file whose lines all differ.
+/// The change that a hunk of a model makes to a file whose lines all differ.
 #[derive(Clone, Debug)]
 enum Deed {
     Insert(usize),
@@ -124,7 +124,7 @@ proptest! {
         if !is_ended {
             file.pop();
         }
-        // What becomes of each line, what is added before it or at the end, and how far the hunks have come.
+        // The fate of each line, the lines added before it or at the end, and how far the hunks have come.
         let mut lines: Vec<_> = (0..COUNT).map(|line| format!("l{line}")).collect();
         let (mut added, mut appended) = (vec![Vec::new(); COUNT + 1], Vec::new());
         let (mut come, mut is_in_order, mut patch) = (0, true, "--- f\n+++ f\n".to_owned());

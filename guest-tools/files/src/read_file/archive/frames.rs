@@ -1,4 +1,4 @@
-//! What a zstd file unpacks to: all of its frames, one behind the other.
+//! The content of a zstd file: all of its frames, one behind the other.
 
 use std::io::{self, Read};
 

@@ -74,7 +74,7 @@ impl Bounds {
             clippy::cast_sign_loss,
             reason = "it is between 1 and the edge that there is"
         )]
-        // What is as long as it may be but for a rounding error keeps its length.
+        // A side that is too long by a rounding error alone keeps its length.
         let edge = |edge: u32| (f64::from(edge) * scale + 1e-6).floor().max(1.0) as u32;
         (edge(width), edge(height))
     }

@@ -1,4 +1,4 @@
-//! What is written on a page: the operators of its content, as far as they place text.
+//! The text of a page: the operators of its content, as far as they place text.
 
 mod matrix;
 
@@ -36,7 +36,7 @@ const MAX_UNPACKED: usize = 64 << 20;
 /// The most bytes of text of a page.
 const MAX_PAGE: usize = 1 << 20;
 
-/// What a page has.
+/// The content of a page.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     pub(super) text: String,

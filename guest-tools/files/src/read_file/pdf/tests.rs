@@ -126,7 +126,7 @@ fn a_reply_ends_with_a_page() {
     let read = |room| read(file(), &Selection::default(), room).unwrap();
     let two = read(room(0, 5));
     assert_eq!((two.shown, two.rest), (vec![1, 2], vec![3]));
-    // The first one is there whatever its size.
+    // The first one is there even if it is too large.
     let one = read(room(0, 1));
     assert_eq!((one.shown, one.rest), (vec![1], vec![2, 3]));
     // Lines that are left out take no room.

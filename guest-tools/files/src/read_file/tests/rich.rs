@@ -64,7 +64,7 @@ fn documents_are_read_page_by_page() {
         parsed("text", r#"{"path": "f", "pages": "1"}"#).unwrap_err(),
         "pages is for PDF files, and this is none: f"
     );
-    // What a strict model sends for nothing.
+    // A strict model sends null for an argument that it leaves out.
     let none = r#"{"path": "f", "offset": null, "limit": null, "encoding": null, "pages": null}"#;
     assert_eq!(
         parsed("text", none).unwrap().content.as_deref(),
