@@ -1,6 +1,7 @@
 //! The host: plugins, workspaces and the call ledger, put together. The command line and the server use it.
 
 mod admission;
+mod approving;
 mod builder;
 mod connected;
 mod embedded;

@@ -4,15 +4,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use serde_json::value::to_raw_value;
-use toolhost_call::approval::Question;
 use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::WorkspaceError;
-use toolhost_call::tool::Hints;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 
-use super::input::INTERFACE;
+use super::approving::INTERFACE;
 use super::workspaces::Place;
 use super::{Actor, Host};
 
@@ -73,24 +70,9 @@ impl Host {
         actor: &Actor,
         arguments: &Value,
     ) -> Result<(), String> {
-        let approval = self.approval();
-        if !approval.is_configured() {
-            return Ok(());
-        }
-        let arguments = to_raw_value(arguments).map_err(|error| error.to_string())?;
-        let question = Question {
-            principal: actor.name(),
-            chat: Some(chat.as_str()),
-            call: None,
-            plugin: INTERFACE,
-            tool: WRITE_TOOL,
-            hints: Hints::default(),
-            arguments: &arguments,
-        };
-        let answer = approval
-            .ask(&self.files_trail(chat, actor), &question)
-            .await;
-        answer.refusal().map_or(Ok(()), Err)
+        let trail = self.files_trail(chat, actor);
+        self.approve(&trail, (chat, actor), WRITE_TOOL, arguments)
+            .await
     }
 
     /// Counts bytes of files that a client sent or received.

@@ -1,10 +1,7 @@
 //! Input for a process that comes without a call. What is typed can do as much as a command, so the approval hook is asked as well.
 
 use serde_json::json;
-use serde_json::value::to_raw_value;
-use toolhost_call::approval::Question;
 use toolhost_call::audit::Audited;
-use toolhost_call::tool::Hints;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{Error, Input, State};
@@ -13,9 +10,6 @@ use super::{Actor, Host};
 
 /// The tool that does the same in a call. The hook is asked about it by this name.
 pub const INPUT_TOOL: &str = "process_input";
-
-/// The name of the HTTP API in questions to the hook, in the place of a plugin.
-pub(super) const INTERFACE: &str = "http-api";
 
 /// Why an input was not written.
 #[derive(Debug, thiserror::Error)]
@@ -44,28 +38,15 @@ impl Host {
         actor: &Actor,
     ) -> Result<State, InputError> {
         let trail = self.trail_of(chat, actor);
-        let approval = self.approval();
-        if approval.is_configured() && !matches!(input, Input::Resize(_)) {
+        if self.approval().is_configured() && !matches!(input, Input::Resize(_)) {
             let typed = match &input {
                 Input::Bytes(bytes) => Some(String::from_utf8_lossy(bytes)),
                 Input::Close | Input::Resize(_) => None,
             };
             let close = matches!(input, Input::Close);
             let arguments = json!({ "process_id": process, "text": typed, "close": close });
-            let arguments = to_raw_value(&arguments);
-            let arguments = arguments.map_err(|error| Error::Failed(error.to_string()))?;
-            let question = Question {
-                principal: actor.name(),
-                chat: Some(chat.as_str()),
-                call: None,
-                plugin: INTERFACE,
-                tool: INPUT_TOOL,
-                hints: Hints::default(),
-                arguments: &arguments,
-            };
-            if let Some(refusal) = approval.ask(&trail, &question).await.refusal() {
-                return Err(InputError::NotApproved(refusal));
-            }
+            let approved = self.approve(&trail, (chat, actor), INPUT_TOOL, &arguments);
+            approved.await.map_err(InputError::NotApproved)?;
         }
         let workspace = &self.inner.workspace;
         let audited = Audited::new(self.seen_by(actor, workspace), trail);
