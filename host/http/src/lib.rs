@@ -27,6 +27,7 @@ pub mod time;
 mod tls;
 pub mod trace;
 pub mod webhooks;
+pub mod whole;
 
 pub use connections::serve;
 pub use edge::{Edge, Reword};

@@ -5,23 +5,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::de::{Deserialize, Deserializer, Error, Unexpected};
 use serde_json::Number;
 
-/// Above this, a number with a point may stand for several integers.
-const EXACT: f64 = 9_007_199_254_740_992.0;
+use crate::whole;
 
 /// Reads whole milliseconds, which JSON may as well write as `1000.0` or `1e3`.
 pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
     let Some(number) = Option::<Number>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    if let Some(whole) = number.as_u64() {
-        return Ok(Some(Duration::from_millis(whole)));
-    }
-    let value = number.as_f64().unwrap_or(f64::NAN);
-    if value.fract() == 0.0 && (0.0..=EXACT).contains(&value) {
-        return Ok(Some(Duration::from_secs_f64(value / 1000.0)));
-    }
-    let expected = "a number of whole milliseconds";
-    Err(D::Error::invalid_value(Unexpected::Float(value), &expected))
+    let whole = whole::of(&number).map(Duration::from_millis);
+    let whole = whole.ok_or_else(|| {
+        let value = number.as_f64().unwrap_or(f64::NAN);
+        D::Error::invalid_value(Unexpected::Float(value), &"a number of whole milliseconds")
+    });
+    whole.map(Some)
 }
 
 /// Returns whole milliseconds.

@@ -4,13 +4,13 @@ use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::events::TRY_AGAIN;
+use super::pages::within;
 use super::paths::{ChatPath, ProcessPath};
 use super::processes::{MAX_CURSOR, asked, problem};
 use crate::visibility::Visibility as _;
@@ -19,6 +19,7 @@ use toolhost_core::Host;
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::notice_values::Notice;
 use toolhost_http::problem::{Kind, Problem};
+use toolhost_http::whole;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process;
 
@@ -53,19 +54,10 @@ enum NoticeRequest {
         /// A regular expression, with the syntax of the Rust crate `regex` over bytes.
         pattern: String,
         /// The cursor from which the output is searched; 0 if this is absent.
-        #[serde(default, deserialize_with = "cursor")]
+        #[serde(default, deserialize_with = "whole::read")]
         #[schema(minimum = 0, maximum = 9007199254740991_u64)]
         since: u64,
     },
-}
-
-/// Reads a cursor, which JSON may as well write as `24.0`.
-fn cursor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
-    let value = f64::deserialize(deserializer)?;
-    let number = format!("{value}").parse().ok();
-    let number = number.filter(|number| *number <= MAX_CURSOR);
-    let expected = "a whole number that a cursor can be";
-    number.ok_or_else(|| D::Error::invalid_value(Unexpected::Float(value), &expected))
 }
 
 /// The notices of a chat.
@@ -106,7 +98,10 @@ async fn ask(
     principal.require_chat_of(&host, Scope::Call, &chat)?;
     let trigger = match asked(request, MAX_BODY).await? {
         NoticeRequest::Exit => Trigger::Exit,
-        NoticeRequest::Output { pattern, since } => Trigger::Output { pattern, since },
+        NoticeRequest::Output { pattern, since } => Trigger::Output {
+            pattern,
+            since: within("since", since, 0..=MAX_CURSOR)?,
+        },
     };
     let asking = host.ask_notice(&chat, &process, trigger, principal.actor());
     let id = asking.await.map_err(|error| match error {

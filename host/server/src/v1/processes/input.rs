@@ -6,7 +6,6 @@ use axum::{Extension, Json};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
-use serde::de::{Deserializer, Error as _, Unexpected};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -16,6 +15,7 @@ use toolhost_core::{Host, INPUT_TOOL, InputError};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::process_values::ProcessStatus;
+use toolhost_http::whole;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::{self, Error, Input, MAX_INPUT};
 
@@ -53,21 +53,12 @@ pub(super) struct InputRequest {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
-    #[serde(deserialize_with = "whole")]
+    #[serde(deserialize_with = "whole::read")]
     #[schema(minimum = 2, maximum = 100)]
     rows: u16,
-    #[serde(deserialize_with = "whole")]
+    #[serde(deserialize_with = "whole::read")]
     #[schema(minimum = 2, maximum = 300)]
     columns: u16,
-}
-
-/// Reads a number of rows or columns, which JSON may as well write as `24.0`.
-fn whole<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u16, D::Error> {
-    let value = f64::deserialize(deserializer)?;
-    let is_it = |number: &u16| f64::from(*number).total_cmp(&value).is_eq();
-    let found = (0..=process::Size::MAX_COLUMNS).find(is_it);
-    let expected = "a whole number that a terminal can have";
-    found.ok_or_else(|| D::Error::invalid_value(Unexpected::Float(value), &expected))
 }
 
 /// What a terminal shows.
