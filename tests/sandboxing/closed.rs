@@ -231,3 +231,42 @@ async fn the_program_of_the_hook_cannot_be_replaced() {
     let site = ground.serve_command(command);
     is_closed(&site, "hook.sh").await;
 }
+
+/// The paths of a command line mean what they meant where the server was started.
+#[needs(namespaces)]
+#[tokio::test]
+async fn relative_paths_are_used_and_closed_like_others() {
+    for workspace in ["work", "."] {
+        let ground = Ground::new();
+        ground.write("never/key", SECRET);
+        ground.write("lent/file", "lent\n");
+        ground.write("token", TOKEN);
+        let flags = [
+            "--sandbox-never=never",
+            "--sandbox-read=lent",
+            "--token-file=token",
+            "--audit-dir=audit",
+            "--workspace-anyway",
+        ];
+        let own = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(ground.path("token"), own).unwrap();
+        let command = ground.relative_command(workspace, "serve", &flags);
+        let site = ground.serve_command(command);
+        let lent = site.path("lent/file");
+        let reply = site.run(&format!("cat '{}'", lent.display())).await;
+        assert_eq!((&*reply.output, reply.code), ("lent\n", Some(0)));
+        for closed in ["never/key", "state/cache.key", "audit/audit.jsonl", "token"] {
+            let path = site.path(closed);
+            assert!(path.exists(), "{closed}");
+            let reply = site.run(&format!("cat '{}'", path.display())).await;
+            assert_ne!(
+                reply.code,
+                Some(0),
+                "{workspace}, {closed}: {}",
+                reply.output
+            );
+            let (_, reply) = site.put("a", "read_file", json!({ "path": path })).await;
+            assert_eq!(reply["is_error"], true, "{workspace}, {closed}: {reply}");
+        }
+    }
+}

@@ -92,6 +92,19 @@ impl Ground {
     /// The same with another workspace.
     pub(super) fn command_in(&self, workspace: &str, name: &str, flags: &[&str]) -> Command {
         let command = with_state(&self.path(workspace), &self.path("state"));
+        self.completed(command, name, flags)
+    }
+
+    /// The same, started in the directory of the site, with paths relative to it.
+    pub(super) fn relative_command(&self, workspace: &str, name: &str, flags: &[&str]) -> Command {
+        let command = with_state(workspace.as_ref(), "state".as_ref());
+        let mut command = self.completed(command, name, flags);
+        command.current_dir(self.directory.path());
+        command
+    }
+
+    /// Gives a command line of the program its home, its user and what follows the options of directories.
+    fn completed(&self, command: Command, name: &str, flags: &[&str]) -> Command {
         let mut command = self.as_owner(command);
         command.env_remove("TOOLHOST_SANDBOX_NO_NAMESPACES");
         command.env_remove("XDG_CACHE_HOME");

@@ -61,16 +61,17 @@ pub struct Common {
 }
 
 impl Common {
-    /// Returns the path of the state directory; `None` if neither an option nor the environment names one.
+    /// Returns the absolute path of the state directory; `None` if neither an option nor the environment names one.
     pub fn state_dir(&self) -> Option<PathBuf> {
-        self.state_dir.clone().or_else(StateDir::default_path)
+        let named = self.state_dir.as_ref();
+        let named = named.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+        named.or_else(StateDir::default_path)
     }
 
     /// Returns the absolute path of the socket in the state directory, by which commands of this user find its server; `None` if
     /// there is no state directory.
     pub fn local_socket(&self) -> Option<PathBuf> {
-        let state_dir = std::path::absolute(self.state_dir()?).ok()?;
-        Some(state_dir.join(LOCAL_SOCKET))
+        Some(self.state_dir()?.join(LOCAL_SOCKET))
     }
 
     /// Returns the directories that commands and tools must not reach: the state directory, and the code that all hosts of this user share.

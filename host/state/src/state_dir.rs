@@ -115,8 +115,7 @@ impl StateDir {
     /// If it is a symbolic link or no directory, belongs to another user, or can be written by others. If others can read it and it is
     /// not a state directory yet.
     pub fn open(path: &Path) -> Result<Self, StateDirError> {
-        // Remove `/` and `/.` at the end, because a link with such an end would be followed.
-        let path: PathBuf = path.components().collect();
+        let path = lasting(path);
         let io = |source| StateDirError::Io {
             path: path.clone(),
             source,
@@ -133,7 +132,7 @@ impl StateDir {
     ///
     /// If it is a symbolic link or no directory, belongs to another user, or can be written by others.
     pub fn existing(path: &Path) -> Result<Option<Self>, StateDirError> {
-        let path: PathBuf = path.components().collect();
+        let path = lasting(path);
         let directory = match nix::fcntl::open(&path, DIRECTORY, Mode::empty()) {
             Ok(directory) => directory,
             Err(Errno::ENOENT) => return Ok(None),
@@ -469,19 +468,25 @@ fn not_ours(name: &str) -> io::Error {
     io::Error::other(format!("{name} is not a file that this user wrote"))
 }
 
+/// Returns a path that names the same directory wherever it is used: for a relative one the absolute one, which a helper process with
+/// another current directory can take. Without `/` and `/.` at its end, because a link with such an end would be followed.
+fn lasting(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
+    path.components().collect()
+}
+
 /// Makes a directory and its missing parents. Returns whether the directory itself was missing.
 fn make(path: &Path) -> io::Result<bool> {
     let mut builder = std::fs::DirBuilder::new();
     builder.mode(0o700);
-    if let Some(parent) = path.parent().filter(|path| !path.as_os_str().is_empty()) {
+    if let Some(parent) = path.parent() {
         builder.recursive(true).create(parent)?;
     }
     match builder.recursive(false).create(path) {
         Ok(()) => {
             // Sync the parent, so that files in the directory can be found after a power failure. Ignore errors, because this is only
             // a best effort.
-            let parent = path.parent().filter(|path| !path.as_os_str().is_empty());
-            let parent = std::fs::File::open(parent.unwrap_or(Path::new(".")));
+            let parent = std::fs::File::open(path.parent().unwrap_or(path));
             _ = parent.and_then(|parent| parent.sync_all());
             Ok(true)
         }
