@@ -9,7 +9,7 @@
 
 use std::error::Error;
 
-use toolhost_call::call::{Cancelled, State};
+use toolhost_call::call::{Actor, Cancelled, State};
 use toolhost_call::events::Event;
 use toolhost_core::{Arguments, CallId, ChatId, Format, Host, Request};
 
@@ -25,8 +25,9 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let host = Host::builder(workspace).keep(state)?.start().await?;
     let chat: ChatId = "support-42".parse()?;
 
-    // What the model is told of the tools, in the dialect of its provider.
-    let tools = Format::Anthropic.render(&host.tools());
+    // What the model is told of the tools, in the dialect of its provider. Who calls is recorded.
+    let actor = Actor::new("support");
+    let tools = Format::Anthropic.render(&host.offered(&actor, Format::Anthropic));
     println!("tools: {}", tools.as_array().map_or(0, Vec::len));
 
     // A call runs once, however often it is asked for, and however often this program is started.

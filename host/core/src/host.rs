@@ -126,7 +126,8 @@ struct Inner {
 }
 
 impl Host {
-    /// Returns the tools of all plugins, as they are at this moment.
+    /// Returns the tools of all plugins, as they are at this moment, also those that only models of some formats are offered: what to show
+    /// a model is in [`Host::offered`].
     pub fn tools(&self) -> Arc<[Definition]> {
         Arc::clone(&self.inner.plugins.table().tools)
     }

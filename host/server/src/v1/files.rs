@@ -264,7 +264,7 @@ async fn read(
         ("If-Match" = Option<String>, Header, description = "The ETag of the version that is replaced."),
         ("If-None-Match" = Option<String>, Header, description = "`*`: there must be no such file yet."),
     ),
-    request_body(content = Option<FileContent>, content_type = "application/octet-stream", description = "The file."),
+    request_body(content = FileContent, content_type = "application/octet-stream", description = "The file. A body of no bytes is an empty file."),
     responses(
         (status = 201, description = "The file is new.", headers(("etag" = String, description = "Its version."))),
         (status = 204, description = "The file was replaced.", headers(("etag" = String, description = "Its version."))),
