@@ -11,6 +11,9 @@ use crate::{Durability, LocalStore, Sqlite, Store, StoreError};
 /// The name of the directory for saved outputs, within the state directory.
 const OUTPUTS: &str = "output";
 
+/// The name of the file with the key that signs links, within the state directory.
+const LINK_KEY: &str = "links.key";
+
 /// The open state of a host. Clones are cheap. The lock of the directory is released when the last reference to the store is dropped.
 #[derive(Clone, Debug)]
 pub struct HostState {
@@ -20,6 +23,7 @@ pub struct HostState {
     /// The state directory; `None`: the state ends with the host.
     directory: Option<PathBuf>,
     outputs: Outputs,
+    link_key: [u8; 32],
 }
 
 /// Where outputs are saved.
@@ -53,6 +57,9 @@ impl HostState {
     pub fn open(directory: &StateDir, durability: Durability) -> Result<Self, HostStateError> {
         let lock = directory.lock()?;
         let outputs = directory.subdirectory(OUTPUTS)?;
+        // A disk that cannot be written lets links end with the host.
+        let new = random();
+        let link_key = directory.key(LINK_KEY, new).unwrap_or(new);
         let store = Arc::new(open_store(directory, durability)?.holding(lock));
         Ok(Self {
             store: Arc::clone(&store) as Arc<dyn Store>,
@@ -60,6 +67,7 @@ impl HostState {
             durability,
             directory: Some(directory.path().to_path_buf()),
             outputs: Outputs::Kept(Arc::new(outputs)),
+            link_key,
         })
     }
 
@@ -80,6 +88,7 @@ impl HostState {
             durability: Durability::Host,
             directory: None,
             outputs: Outputs::Temporary(outputs.into()),
+            link_key: random(),
         }
     }
 
@@ -114,10 +123,22 @@ impl HostState {
         self.directory.as_deref()
     }
 
+    /// Returns the key that signs the links of the host.
+    pub fn link_key(&self) -> [u8; 32] {
+        self.link_key
+    }
+
     /// Returns where outputs are saved.
     pub fn outputs(&self) -> &Outputs {
         &self.outputs
     }
+}
+
+/// Returns a new key.
+fn random() -> [u8; 32] {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).expect("the system has random numbers");
+    key
 }
 
 /// Opens the store of a directory. If the disk cannot be written, and the durability allows it, opens a copy in memory.

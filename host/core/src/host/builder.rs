@@ -8,6 +8,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::links::Links;
 use super::notices::Board;
 use super::workspaces::{Oversight, Providers, Routed, Workspaces, keep_up};
 use super::{
@@ -371,6 +372,7 @@ impl Builder {
             _watching: watching,
             found: offer::chats_with_found_tools(),
             reconnected: Arc::default(),
+            links: Links::new(state.link_key()),
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);
