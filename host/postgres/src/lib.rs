@@ -63,6 +63,8 @@ pub struct Postgres {
 #[derive(Debug)]
 struct Shared {
     database: Database,
+    /// The key with which all hosts sign links.
+    link_key: [u8; 32],
     lease: Lease,
     beginnings: Beginnings,
     /// The calls that began here and have no end yet.
@@ -84,17 +86,21 @@ impl Postgres {
     pub async fn open(config: Config) -> Result<Self, StoreError> {
         let opening = async {
             let database = Database::new(&config)?;
-            transact!(database, transaction => schema::migrate(transaction).await)?;
+            let link_key = transact!(database, transaction => {
+                schema::migrate(transaction).await?;
+                schema::link_key(transaction).await
+            })?;
             let lease = Lease::take(&database, &config).await?;
             let beating = Database::new(&lease.hurried(&config))?;
-            Ok((database, lease, beating))
+            Ok((database, link_key, lease, beating))
         };
         let opened: Result<_, Fault> = opening.await;
-        let (database, lease, beating) =
+        let (database, link_key, lease, beating) =
             opened.map_err(|fault| fault.into_store_error("open the database"))?;
         let (sender, news) = unbounded_channel();
         let shared = Arc::new(Shared {
             database,
+            link_key,
             lease,
             beginnings: Beginnings::default(),
             running: Mutex::default(),

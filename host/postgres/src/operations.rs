@@ -306,6 +306,10 @@ impl Store for Postgres {
         true
     }
 
+    fn link_key(&self) -> Option<[u8; 32]> {
+        Some(self.shared.link_key)
+    }
+
     fn is_reachable(&self) -> bool {
         self.leases().is_reachable
     }

@@ -6,7 +6,7 @@ use crate::error::Fault;
 
 /// The migrations, oldest first. The version of a database is the number of migrations that it has. They only add, so that a host of the
 /// version before can use the database as well.
-const STEPS: [&str; 4] = [
+const STEPS: [&str; 5] = [
     include_str!("schema.sql"),
     // For hosts that take over the chats of another one.
     "CREATE INDEX chats_home ON toolhost.chats (home) WHERE home IS NOT NULL",
@@ -14,6 +14,9 @@ const STEPS: [&str; 4] = [
     "ALTER TABLE toolhost.agents ADD COLUMN token text",
     // The tools that were found in the chat, as JSON. NULL: none.
     "ALTER TABLE toolhost.chats ADD COLUMN found text",
+    // The key with which all hosts sign links for people: 32 bytes.
+    "CREATE TABLE toolhost.links (key bytea NOT NULL); \
+     INSERT INTO toolhost.links VALUES (decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', ''), 'hex'))",
 ];
 
 /// Upgrades a database to the last step. Hosts that start together do it one after the other.
@@ -47,4 +50,13 @@ pub(crate) async fn migrate(transaction: &Transaction<'_>) -> Result<(), Fault> 
             .await?;
     }
     Ok(())
+}
+
+/// Returns the key with which all hosts sign links.
+pub(crate) async fn link_key(transaction: &Transaction<'_>) -> Result<[u8; 32], Fault> {
+    let row = transaction
+        .query_one("SELECT key FROM toolhost.links", &[])
+        .await?;
+    let key: Vec<u8> = row.try_get(0)?;
+    key.try_into().map_err(|_| Fault::HalfMade)
 }

@@ -96,6 +96,8 @@ impl HostState {
     #[must_use]
     pub fn sharing(self, store: Arc<dyn Store>) -> Self {
         Self {
+            // Each of the hosts takes the links of the others.
+            link_key: store.link_key().unwrap_or(self.link_key),
             store,
             // A call that the store does not take must not run.
             durability: Durability::Power,

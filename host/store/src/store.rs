@@ -189,6 +189,11 @@ pub trait Store: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Returns the key with which all hosts of the store sign links; `None` if each host has its own.
+    fn link_key(&self) -> Option<[u8; 32]> {
+        None
+    }
+
     /// Returns what happens at other hosts and concerns this one. The first caller gets the receiver; `None` for later callers, and if the
     /// store belongs to one host.
     fn news(&self) -> Option<UnboundedReceiver<News>> {
