@@ -40,7 +40,7 @@ async fn a_plugin_that_was_not_granted_files_does_not_load() {
         .start()
         .await;
     let error = format!("{:#}", anyhow::Error::from(started.unwrap_err()));
-    insta::assert_snapshot!(error, @r#"plugin stranger cannot be loaded: the plugin imports toolhost:plugin/files@0.1.0, which it was not granted: to grant it, put `grants = { files = "read" }` into [plugins.stranger]. `files` lets it read the files of the workspace, and with "write" change them as well"#);
+    insta::assert_snapshot!(error, @r#"plugin stranger cannot be loaded: the plugin imports toolhost:plugin/files@0.1.0, which it was not granted: to grant it, put `grants = { files = "read" }` into [plugins.stranger]. `files` lets it read the files of the workspace and make links to them, and with "write" change them as well"#);
 }
 
 #[tokio::test]

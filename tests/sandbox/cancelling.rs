@@ -103,6 +103,7 @@ impl Bench {
             cancelled,
             events: toolhost_call::events::Events::default(),
             notices: None,
+            sharing: None,
             nested: None,
             answers: None,
         };

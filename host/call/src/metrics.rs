@@ -208,6 +208,18 @@ impl Metrics {
         family.get_or_create(&labels).inc_by(bytes);
     }
 
+    /// Counts a link that was made, by the kind of what it shows: `file` or `port`.
+    pub fn link_made(&self, kind: &'static str) {
+        let family = &self.inner.counted.links;
+        family.get_or_create(&vec![("kind", kind.into())]).inc();
+    }
+
+    /// Counts a use of a link, by the kind of what it shows and by the result: `ok`, or the code of a problem.
+    pub fn link_used(&self, kind: &'static str, result: &'static str) {
+        let labels = vec![("kind", kind.into()), ("result", result.into())];
+        self.inner.counted.link_uses.get_or_create(&labels).inc();
+    }
+
     /// Counts bytes of log that were left out.
     pub fn log_left_out(&self, name: &str, bytes: u64) {
         let family = &self.inner.counted.log_left_out;

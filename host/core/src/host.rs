@@ -59,7 +59,7 @@ pub use embedded::{
 };
 pub use files::{ChatFiles, READ_TOOL, WRITE_TOOL};
 pub use input::{INPUT_TOOL, InputError};
-pub use links::{Link, LinkError, PublicAddress, Target};
+pub use links::{Link, LinkError, PublicAddress, SHARE_TOOL, Target};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
 pub use plugins::{
@@ -125,7 +125,7 @@ struct Inner {
     found: broadcast::Sender<ChatId>,
     /// Notified when the store should be told again which agents are connected.
     reconnected: Arc<Notify>,
-    links: links::Links,
+    links: Arc<links::Links>,
 }
 
 impl Host {

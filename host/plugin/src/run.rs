@@ -34,6 +34,7 @@ use toolhost_call::audit::{Audited, Trail};
 use toolhost_call::call::{NestedCalls, Outcome, Refused, Request};
 use toolhost_call::events::Events;
 use toolhost_call::notice::Notices;
+use toolhost_call::sharing::Sharing;
 use toolhost_call::tool::{Definition, Reply, ToolError};
 use toolhost_workspace::Workspace;
 
@@ -62,6 +63,8 @@ pub struct Context {
     pub events: Events,
     /// The notices of the host; `None` if it tells nothing after the call.
     pub notices: Option<Arc<dyn Notices>>,
+    /// The part of the host that makes links to files; `None` if it makes none.
+    pub sharing: Option<Arc<dyn Sharing>>,
     /// The calls that the call may make; `None`: none, because it is nested, or because there is no host to run them.
     pub nested: Option<Arc<dyn NestedCalls>>,
     /// Answers to the requests of the call, in place of the network; `None`: requests are sent, as far as they are granted.
@@ -227,6 +230,7 @@ impl Plugin {
             effects: effects.clone(),
             events: context.events.clone(),
             notices: context.notices.clone(),
+            sharing: context.sharing.clone(),
             read_only: hints.read_only,
             session,
             answers: context.answers.clone(),

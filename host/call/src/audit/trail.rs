@@ -65,6 +65,13 @@ pub enum Use {
         /// Whether it is certain that all of it was removed.
         certain: bool,
     },
+    /// It made a link to a file, for a person without a token.
+    FileShare {
+        /// The real path of the file.
+        path: String,
+        /// The end of the link, in seconds since the Unix epoch.
+        expires_at: u64,
+    },
     /// It sent an HTTP request.
     HttpRequest {
         /// The method.
@@ -193,6 +200,7 @@ impl Trail {
             Use::ProcessSignal { .. } | Use::ProcessInput { .. } | Use::ProcessRefused { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::FileRemove { .. } => self.metrics.file_removed(plugin),
+            Use::FileShare { .. } => self.metrics.link_made("file"),
             Use::HttpRequest { .. } => self.metrics.http_request(plugin),
             Use::Used { capability, .. } => self.metrics.used(plugin, capability),
             Use::Denied { capability, .. } => self.metrics.denied(plugin, capability),

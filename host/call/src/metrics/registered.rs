@@ -121,6 +121,10 @@ metrics! {
         files_removed: Counters = "plugin_files_removed";
         /// Bytes of files that clients sent and received
         file_bytes: Counters = "plugin_file_bytes";
+        /// Links for people that were made
+        links: Counters = "links";
+        /// Requests with links for people, by what came of them
+        link_uses: Counters = "link_uses";
         /// Log that exceeded its limit
         log_left_out: Counters = "plugin_log_left_out_bytes";
         /// HTTP requests that calls sent

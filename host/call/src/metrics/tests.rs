@@ -79,6 +79,8 @@ fn names_and_labels_are_as_documented() {
     metrics.file_written("p");
     metrics.file_removed("p");
     metrics.file_bytes("p", "sent", 1);
+    metrics.link_made("file");
+    metrics.link_used("file", "ok");
     metrics.log_left_out("p", 5);
     metrics.http_request("p");
     metrics.http_bytes("p", 1, 2);

@@ -7,6 +7,7 @@ use serde_json::json;
 use toolhost_call::call::{Admitted, CallError, Outcome, Permit, Refused, Request, WorkspaceError};
 use toolhost_call::metrics::PluginState;
 use toolhost_call::notice::Notices;
+use toolhost_call::sharing::Sharing;
 use toolhost_call::tool::{ErrorKind, ToolError};
 use toolhost_plugin::Context;
 use toolhost_workspace::Workspace;
@@ -68,6 +69,7 @@ impl Host {
                         is_resumed,
                         events: inner.events.clone(),
                         notices: Some(Arc::clone(&inner.notices) as Arc<dyn Notices>),
+                        sharing: Some(Arc::clone(&inner.links) as Arc<dyn Sharing>),
                         nested: nested.flatten(),
                         answers: None,
                     };

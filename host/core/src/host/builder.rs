@@ -372,7 +372,7 @@ impl Builder {
             _watching: watching,
             found: offer::chats_with_found_tools(),
             reconnected: Arc::default(),
-            links: Links::new(state.link_key()),
+            links: Arc::new(Links::new(state.link_key())),
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);

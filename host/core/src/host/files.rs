@@ -80,7 +80,7 @@ impl Host {
         self.metrics().file_bytes(INTERFACE, direction, bytes);
     }
 
-    fn files_trail(&self, chat: &ChatId, actor: &Actor) -> Trail {
+    pub(super) fn files_trail(&self, chat: &ChatId, actor: &Actor) -> Trail {
         let (audit, metrics) = (self.audit().clone(), self.metrics().clone());
         Trail::of_client(
             audit,

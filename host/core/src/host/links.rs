@@ -1,14 +1,20 @@
 //! Signed links, by which a person who has no token sees a file or a port of a chat until they expire. A link is what it says, so that
 //! none is kept.
 
+mod share;
+mod shares;
+
 use std::sync::OnceLock;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use toolhost_state::id::ChatId;
 
 use super::Host;
+pub use share::SHARE_TOOL;
+use shares::Shares;
 
 /// How many bytes of a link are its signature.
 const SIGNATURE: usize = blake3::OUT_LEN;
@@ -65,6 +71,7 @@ pub struct PublicAddress {
 pub(super) struct Links {
     key: [u8; 32],
     address: OnceLock<PublicAddress>,
+    shares: Mutex<Shares>,
 }
 
 impl Links {
@@ -72,6 +79,7 @@ impl Links {
         Self {
             key,
             address: OnceLock::new(),
+            shares: Mutex::default(),
         }
     }
 

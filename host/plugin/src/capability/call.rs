@@ -17,6 +17,7 @@ use toolhost_call::audit::{Trail, Use};
 use toolhost_call::call::{Refused, Request, WorkspaceError};
 use toolhost_call::events::Events;
 use toolhost_call::notice::Notices;
+use toolhost_call::sharing::Sharing;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::CpuAccount;
 
@@ -89,6 +90,8 @@ pub(crate) struct Call {
     pub(crate) events: Events,
     /// The notices of the host; `None` if it tells nothing after the call.
     pub(crate) notices: Option<Arc<dyn Notices>>,
+    /// The part of the host that makes links to files; `None` if it makes none.
+    pub(crate) sharing: Option<Arc<dyn Sharing>>,
     /// Whether the tool promises to change nothing.
     pub(crate) read_only: bool,
     /// The calls that the call makes; `None` if it can make none.
@@ -149,7 +152,7 @@ impl Scope {
         self.denied("a change by a tool that promises none".into());
         Err(
             "the tool promises to be read-only or non-destructive, so the call was not approved: it may neither start \
-             nor signal processes nor write files"
+             nor signal processes nor write or share files"
                 .into(),
         )
     }

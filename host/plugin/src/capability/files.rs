@@ -12,6 +12,7 @@ use super::{Allowance, Call, CallContext, CallState, Capability, Of, Scope, View
 use crate::grants::{GrantValue, Grants, InvalidGrant};
 use generated::toolhost::plugin::files as wit;
 use toolhost_call::call::Refused;
+use toolhost_call::sharing::{Asked, ShareError};
 use toolhost_workspace::Workspace;
 use toolhost_workspace::files::{CpuAccount, Error, FilesGrant, Write};
 use toolhost_workspace::operation::{FindFiles, SearchText};
@@ -30,7 +31,7 @@ pub(super) const CAPABILITY: Capability = Capability {
     imports: &["toolhost:plugin/files"],
     world: Some("file-plugin"),
     line: r#"files = "read""#,
-    meaning: "`files` lets it read the files of the workspace, and with \"write\" change them as well",
+    meaning: "`files` lets it read the files of the workspace and make links to them, and with \"write\" change them as well",
     options: &["files=none", "files=read", "files=write"],
     read,
     least: || GrantValue::Text("write".into()),
@@ -319,6 +320,34 @@ impl wit::Host for View<'_, Files> {
             page: page.into(),
         };
         Ok(workspace.find_files(operation, work).await?.into())
+    }
+
+    async fn share(
+        &mut self,
+        path: String,
+        lifetime_secs: Option<u64>,
+    ) -> wasmtime::Result<wit::SharedFile> {
+        let Files { scope, work, .. } = &self.state;
+        let call = scope.approved_call().map_err(wit::Error::Denied)?;
+        let sharing = call.sharing.as_ref().ok_or(ShareError::NoAddress);
+        let asked = Asked {
+            chat: &call.request.chat,
+            principal: call.request.actor.name(),
+            workspace: &*call.workspace,
+            path,
+            lifetime: lifetime_secs,
+            work: Arc::clone(work),
+            trail: &scope.trail,
+        };
+        let shared = match sharing {
+            Ok(sharing) => sharing.share(asked).await,
+            Err(error) => Err(error),
+        };
+        match shared {
+            Ok(shared) => Ok(shared.into()),
+            Err(ShareError::File(error)) => Err(error.into()),
+            Err(error) => Err(wit::Error::from(error).into()),
+        }
     }
 
     async fn read_directory(

@@ -46,6 +46,7 @@ pub(super) async fn call(
         cancelled: CancellationToken::new(),
         events: Events::default(),
         notices: None,
+        sharing: None,
         nested: None,
         answers,
     };

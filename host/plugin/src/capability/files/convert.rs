@@ -2,6 +2,7 @@
 
 use super::wit;
 use crate::convert::{same_fields, same_variants};
+use toolhost_call::sharing::{ShareError, SharedFile};
 use toolhost_state::unix_time;
 use toolhost_workspace::files::{
     Chunk, Entry, Error, Kind, Metadata, Precondition, Removal, Skipped, Write,
@@ -31,6 +32,28 @@ impl From<Metadata> for wit::Metadata {
             version: metadata.version,
             identity: metadata.identity,
             real_path: metadata.path.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+impl From<SharedFile> for wit::SharedFile {
+    fn from(shared: SharedFile) -> Self {
+        Self {
+            url: shared.url,
+            expires_ms: unix_time::to_ms(shared.expires_at),
+            name: shared.name,
+            size: shared.size,
+            media_type: shared.media_type.to_owned(),
+        }
+    }
+}
+
+impl From<ShareError> for wit::Error {
+    fn from(error: ShareError) -> Self {
+        match error {
+            ShareError::File(error) => error.into(),
+            ShareError::Lifetime(_) | ShareError::Path => Self::Invalid(error.to_string()),
+            ShareError::NoAddress | ShareError::TooMany => Self::Failed(error.to_string()),
         }
     }
 }
