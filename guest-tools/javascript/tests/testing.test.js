@@ -265,6 +265,18 @@ test("files are found by their facts", () => {
   });
 });
 
+test("files are shared", () => {
+  withHost({ files: new FakeFiles({ "out/a.txt": "one", b: "" }) }, () => {
+    const { url, ...shared } = files.share("out/a.txt", { lifetimeSecs: 60 });
+    assert.deepEqual(shared, { expiresMs: 60_000, name: "a.txt", size: 3, mediaType: "text/plain" });
+    assert.match(url, /^https:\/\/.*\/a\.txt$/);
+    assert.equal(files.share("b").mediaType, "application/octet-stream");
+    assert.throws(() => files.share("out"), { reason: "not-a-file" });
+    assert.throws(() => files.share("c"), { reason: "not-found" });
+    assert.throws(() => files.share("b", { lifetimeSecs: 59 }), { reason: "invalid" });
+  });
+});
+
 test("requests get the responses of the test", async () => {
   const network = new FakeHttp().responds("https://a.example/x", { json: { k: 1 } }).fails("https://b.example/");
   await withHost({ http: network }, async () => {

@@ -1,7 +1,7 @@
 // Types that the compiler infers: `tsc` checks this file, and nothing runs it.
 
 import { type Infer, Reply, t, tool } from "toolhost";
-import { find, search } from "toolhost/files";
+import { find, search, share } from "toolhost/files";
 import { PIPE, start } from "toolhost/processes";
 import { FakeProcess } from "toolhost/testing";
 
@@ -66,5 +66,6 @@ new FakeProcess().shows({ text: "Name:" }).failsToTakeInput("failed", "no");
 
 search("TODO", { path: "src", globs: ["*.ts"], letterCase: "smart", filesOnly: true }).files[0]?.lines[0]?.isMatch;
 find({ kind: "file", minSize: 1, newestFirst: true }).files[0]?.modifiedMs;
+share("report.pdf", { lifetimeSecs: 60 }).url.length;
 // @ts-expect-error: there is no such case
 search("TODO", { letterCase: "loud" });

@@ -134,6 +134,15 @@ export interface FoundFile {
   modifiedMs: number;
 }
 
+/** A link to a file, which a person opens without a token until `expiresMs`, in milliseconds since 1970; and facts about the file. */
+export interface SharedFile {
+  url: string;
+  expiresMs: number;
+  name: string;
+  size: number;
+  mediaType: string;
+}
+
 /** Returns facts about what a path names, following links. */
 export declare function metadata(path: string): Metadata;
 /** Returns whether there is something at a path. */
@@ -172,3 +181,8 @@ export declare function walk(pattern?: string): Generator<string>;
 export declare function search(pattern: string, options?: SearchOptions): Matches;
 /** Finds files and directories by their paths and facts, in the host. */
 export declare function find(options?: FindOptions): Found;
+/**
+ * Makes a link by which the person that the chat is with gets a file, as the file is then. It ends after `lifetimeSecs`, from 60 to 604,800;
+ * without it, after a day. If people cannot reach the host, the text of the error says what to do.
+ */
+export declare function share(path: string, options?: { lifetimeSecs?: number }): SharedFile;

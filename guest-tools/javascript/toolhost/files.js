@@ -128,6 +128,12 @@ export function find(options = {}) {
   return port.find(scopeOf(options), { kind, minSize, maxSize, sinceMs, untilMs, newestFirst }, pageOf(options));
 }
 
+/**
+ * Makes a link by which the person that the chat is with gets a file, as the file is then. It ends after `lifetimeSecs`, from 60 to 604,800;
+ * without it, after a day. If people cannot reach the host, the text of the error says what to do.
+ */
+export const share = (path, { lifetimeSecs } = {}) => port.share(path, lifetimeSecs);
+
 function scopeOf({ path = ".", globs = [], types = [], hidden = false, ignored = false, maxDepth }) {
   return { path, globs, types, hidden, ignored, maxDepth };
 }

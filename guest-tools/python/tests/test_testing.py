@@ -269,6 +269,17 @@ class Kit(unittest.TestCase):
             seen = files.find(max=1)
             self.assertEqual(seen, files.Found([files.FoundFile("a.py", "file", 2, modified)], 3, 0, True))
 
+    def test_files_are_shared(self):
+        with testing.host(files=FakeFiles({"out/a.txt": "one", "b": ""})):
+            shared = files.share("out/a.txt", lifetime_secs=60)
+            self.assertEqual((shared.name, shared.size, shared.media_type), ("a.txt", 3, "text/plain"))
+            self.assertEqual(shared.expires_ms, 60_000)
+            self.assertRegex(shared.url, "^https://.*/a.txt$")
+            self.assertEqual(files.share("b").media_type, "application/octet-stream")
+            self.refused("not-a-file", "not a file", lambda: files.share("out"))
+            self.refused("not-found", "no such file", lambda: files.share("c"))
+            self.refused("invalid", "a link lasts", lambda: files.share("b", lifetime_secs=59))
+
     def test_urls_are_split(self):
         for url, parts in [
             ("https://a.example", ("https", "a.example", "/")),

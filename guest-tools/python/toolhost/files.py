@@ -178,6 +178,17 @@ class Found:
     more: bool
 
 
+@dataclass(frozen=True)
+class SharedFile:
+    """A link to a file, which a person opens without a token until `expires_ms`, in milliseconds since 1970; and facts about the file."""
+
+    url: str
+    expires_ms: int
+    name: str
+    size: int
+    media_type: str
+
+
 def metadata(path: str) -> Metadata:
     """Returns facts about what a path names, following links."""
     return port().metadata(path)
@@ -348,6 +359,15 @@ def find(
     """
     scope = Scope(path, tuple(globs), tuple(types), hidden, ignored, max_depth)
     return port().find(scope, Filter(kind, min_size, max_size, since_ms, until_ms, newest_first), skip, max)
+
+
+def share(path: str, *, lifetime_secs: int | None = None) -> SharedFile:
+    """Makes a link by which the person that the chat is with gets a file, as the file is then.
+
+    It ends after `lifetime_secs`, from 60 to 604,800; without it, after a day. If people cannot reach the host, the text of the error
+    says what to do.
+    """
+    return port().share(path, lifetime_secs)
 
 
 def join(directory: str, names: list[str]) -> str:

@@ -12,7 +12,7 @@ use std::fmt;
 
 pub use crate::bindings::files::toolhost::plugin::files::{
     Chunk, Entry, FileMatches, Filter, Found, FoundFile, Kind, LetterCase, Line, Matches, Metadata,
-    Page, Precondition, Removal, Scope, Skipped, Text, Write,
+    Page, Precondition, Removal, Scope, SharedFile, Skipped, Text, Write,
 };
 pub use host::Host;
 pub use walk::walk;
@@ -22,6 +22,9 @@ const NO_REMOVAL: &str = "these files cannot be removed";
 
 /// What files say that cannot be searched.
 const NO_SEARCH: &str = "these files cannot be searched";
+
+/// What files say that cannot be shared.
+const NO_SHARING: &str = "these files cannot be shared";
 
 /// The files of the workspace.
 pub trait Files: fmt::Debug {
@@ -99,6 +102,16 @@ pub trait Files: fmt::Debug {
     /// See [`Error`].
     fn find(&self, _scope: &Scope, _filter: &Filter, _page: Page) -> Result<Found, Error> {
         Err(Error::Failed(NO_SEARCH.to_owned()))
+    }
+
+    /// Makes a link by which the person that the chat is with gets a regular file without a token. It ends after so many seconds, from 60
+    /// to 604,800; `None`: after a day. Files of a plugin's own need not offer it.
+    ///
+    /// # Errors
+    ///
+    /// See [`Error`]. If people cannot reach the host, the text says what to do.
+    fn share(&self, _path: &str, _lifetime_secs: Option<u64>) -> Result<SharedFile, Error> {
+        Err(Error::Failed(NO_SHARING.to_owned()))
     }
 }
 

@@ -60,6 +60,11 @@ export function find(scope, { kind, minSize, maxSize, sinceMs, untilMs, newestFi
   };
 }
 
+export function share(path, lifetimeSecs) {
+  const { url, expiresMs, name, size, mediaType } = asked(() => wit.share(path, optional(lifetimeSecs)));
+  return { url, expiresMs: Number(expiresMs), name, size: Number(size), mediaType };
+}
+
 const places = ({ skip, max }) => ({ skip: u64(skip), max: u64(max) });
 
 const optional = (number) => (number === undefined ? undefined : u64(number));

@@ -9,3 +9,4 @@ export const changeAll = (writes, removals) => fake("files").changeAll(writes, r
 export const readDirectory = (path, after, max) => fake("files").readDirectory(path, after, max);
 export const search = (scope, text, page) => fake("files").search(scope, text, page);
 export const find = (scope, filter, page) => fake("files").find(scope, filter, page);
+export const share = (path, lifetimeSecs) => fake("files").share(path, lifetimeSecs);

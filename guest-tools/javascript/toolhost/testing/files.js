@@ -10,7 +10,8 @@ import { MODIFIED_MS, find, matches, selection } from "./search.js";
  * Stands in for the host's files: a tree in memory below the workspace, such as `new FakeFiles({ "src/main.js": "1;\n" })`.
  *
  * A search takes regular expressions of JavaScript, and looks at one line at a time. It knows no ignore files and no encodings, and takes
- * the name of a type for an extension, such as `js`. `find` finds no directories, and all files were changed at one time.
+ * the name of a type for an extension, such as `js`. `find` finds no directories, and all files were changed at one time. Links to
+ * shared files are made at the time 0, and the media types are those of `.txt` and of bytes.
  */
 export class FakeFiles {
   #content = new Map();
@@ -97,6 +98,17 @@ export class FakeFiles {
 
   find(scope, filter, page) {
     return find(this.#below(scope), filter, page);
+  }
+
+  share(path, lifetimeSecs = 86_400) {
+    if (!(lifetimeSecs >= 60 && lifetimeSecs <= 604_800)) {
+      throw new HostError("invalid", `a link lasts from 60 to 604800 seconds, not ${lifetimeSecs}`);
+    }
+    const data = this.#file(path);
+    const name = posix.basename(absolute(path));
+    const mediaType = name.endsWith(".txt") ? "text/plain" : "application/octet-stream";
+    const url = `https://toolhost.example/v1/links/${versionOf(data)}/${name}`;
+    return { url, expiresMs: lifetimeSecs * 1000, name, size: data.length, mediaType };
   }
 
   /** Returns the files of a search as pairs of a path, relative to the workspace, and its bytes. */

@@ -82,6 +82,11 @@ def find(scope: types.Scope, filter: types.Filter, skip: int, max: int) -> types
     return types.Found(files, seen.total, seen.unreadable, seen.more)
 
 
+def share(path: str, lifetime_secs: int | None) -> types.SharedFile:
+    seen = asked(lambda: wit.share(path, lifetime_secs))
+    return types.SharedFile(seen.url, seen.expires_ms, seen.name, seen.size, seen.media_type)
+
+
 def asked(ask):
     """Returns what the host replies. Raises its refusal as a `HostError`."""
     try:

@@ -4,7 +4,7 @@ import hashlib
 import posixpath
 
 from ..errors import HostError
-from ..files import Chunk, Entry, Filter, Found, Matches, Metadata, Removal, Scope, Skipped, Text, Write
+from ..files import Chunk, Entry, Filter, Found, Matches, Metadata, Removal, Scope, SharedFile, Skipped, Text, Write
 from ..host import native
 from . import search
 
@@ -16,6 +16,7 @@ class FakeFiles:
 
     A search takes regular expressions of Python, and looks at one line at a time. It knows no ignore files and no encodings, and
     takes the name of a type for an extension, such as `py`. `find` finds no directories, and all files were changed at one time.
+    Links to shared files are made at the time 0, and the media types are those of `.txt` and of bytes.
     """
 
     def __init__(self, files: dict[str, str | bytes] | None = None):
@@ -86,6 +87,15 @@ class FakeFiles:
 
     def find(self, scope: Scope, filter: Filter, skip: int, max: int) -> Found:
         return search.find(self.below(scope), filter, skip, max)
+
+    def share(self, path: str, lifetime_secs: int | None) -> SharedFile:
+        lifetime = 86_400 if lifetime_secs is None else lifetime_secs
+        if not 60 <= lifetime <= 604_800:
+            raise HostError("invalid", f"a link lasts from 60 to 604800 seconds, not {lifetime}")
+        data, name = self.file(path), posixpath.basename(absolute(path))
+        url = f"https://toolhost.example/v1/links/{version(data)}/{name}"
+        media_type = "text/plain" if name.endswith(".txt") else "application/octet-stream"
+        return SharedFile(url, lifetime * 1000, name, len(data), media_type)
 
     def below(self, scope: Scope) -> dict[str, bytes]:
         """Returns the files of a search by their paths relative to the workspace, in order."""

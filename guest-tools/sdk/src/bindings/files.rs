@@ -589,6 +589,34 @@ pub mod toolhost {
                         .finish()
                 }
             }
+            /// A link to a file, which a person opens without a token.
+            #[derive(Clone, PartialEq)]
+            pub struct SharedFile {
+                /// The address.
+                pub url: _rt::String,
+                /// The end of the link, in milliseconds since the Unix epoch.
+                pub expires_ms: u64,
+                /// The name of the file, without its directory.
+                pub name: _rt::String,
+                /// The size of the file in bytes.
+                pub size: u64,
+                /// The media type that the name stands for.
+                pub media_type: _rt::String,
+            }
+            impl ::core::fmt::Debug for SharedFile {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("SharedFile")
+                        .field("url", &self.url)
+                        .field("expires-ms", &self.expires_ms)
+                        .field("name", &self.name)
+                        .field("size", &self.size)
+                        .field("media-type", &self.media_type)
+                        .finish()
+                }
+            }
             #[allow(unused_unsafe, clippy::all)]
             /// Returns facts about the file at a path, following links.
             #[allow(async_fn_in_trait)]
@@ -3035,6 +3063,242 @@ pub mod toolhost {
                     result48
                 }
             }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Makes a link by which the person that the chat is with gets a regular file, as the file is then. It ends after so many seconds, from
+            /// 60 to 604,800; `none`: after a day. If people cannot reach the host, this fails, and the error says what to do. Where the
+            /// operator approves calls, a tool that promises to be read-only or non-destructive may not share.
+            #[allow(async_fn_in_trait)]
+            pub fn share(
+                path: &str,
+                lifetime_secs: Option<u64>,
+            ) -> Result<SharedFile, Error> {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 24 + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 24
+                            + 6 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let (result1_0, result1_1) = match lifetime_secs {
+                        Some(e) => (1i32, _rt::as_i64(e)),
+                        None => (0i32, 0i64),
+                    };
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "share"]
+                        fn wit_import3(_: *mut u8, _: usize, _: i32, _: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i64,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, result1_0, result1_1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result40 = match l4 {
+                        0 => {
+                            let e = {
+                                let l5 = *ptr2.add(8).cast::<*mut u8>();
+                                let l6 = *ptr2
+                                    .add(8 + 1 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                let l8 = *ptr2
+                                    .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l9 = *ptr2
+                                    .add(16 + 2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l10 = *ptr2
+                                    .add(16 + 3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len11 = l10;
+                                let bytes11 = _rt::Vec::from_raw_parts(
+                                    l9.cast(),
+                                    len11,
+                                    len11,
+                                );
+                                let l12 = *ptr2
+                                    .add(16 + 4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<i64>();
+                                let l13 = *ptr2
+                                    .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l14 = *ptr2
+                                    .add(24 + 5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len15 = l14;
+                                let bytes15 = _rt::Vec::from_raw_parts(
+                                    l13.cast(),
+                                    len15,
+                                    len15,
+                                );
+                                SharedFile {
+                                    url: _rt::string_lift(bytes7),
+                                    expires_ms: l8 as u64,
+                                    name: _rt::string_lift(bytes11),
+                                    size: l12 as u64,
+                                    media_type: _rt::string_lift(bytes15),
+                                }
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l16 = i32::from(*ptr2.add(8).cast::<u8>());
+                                let v39 = match l16 {
+                                    0 => {
+                                        let e39 = {
+                                            let l17 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l18 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len19 = l18;
+                                            let bytes19 = _rt::Vec::from_raw_parts(
+                                                l17.cast(),
+                                                len19,
+                                                len19,
+                                            );
+                                            _rt::string_lift(bytes19)
+                                        };
+                                        Error::Invalid(e39)
+                                    }
+                                    1 => {
+                                        let e39 = {
+                                            let l20 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l21 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len22 = l21;
+                                            let bytes22 = _rt::Vec::from_raw_parts(
+                                                l20.cast(),
+                                                len22,
+                                                len22,
+                                            );
+                                            _rt::string_lift(bytes22)
+                                        };
+                                        Error::Denied(e39)
+                                    }
+                                    2 => Error::NotFound,
+                                    3 => Error::NotAFile,
+                                    4 => Error::NotADirectory,
+                                    5 => {
+                                        let e39 = {
+                                            let l23 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l24 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len25 = l24;
+                                            let bytes25 = _rt::Vec::from_raw_parts(
+                                                l23.cast(),
+                                                len25,
+                                                len25,
+                                            );
+                                            _rt::string_lift(bytes25)
+                                        };
+                                        Error::OutsideWorkspace(e39)
+                                    }
+                                    6 => {
+                                        let e39 = {
+                                            let l26 = *ptr2.add(16).cast::<i64>();
+                                            l26 as u64
+                                        };
+                                        Error::TooLarge(e39)
+                                    }
+                                    7 => {
+                                        let e39 = {
+                                            let l27 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l28 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len29 = l28;
+                                            let bytes29 = _rt::Vec::from_raw_parts(
+                                                l27.cast(),
+                                                len29,
+                                                len29,
+                                            );
+                                            _rt::string_lift(bytes29)
+                                        };
+                                        Error::Changed(e39)
+                                    }
+                                    8 => {
+                                        let e39 = {
+                                            let l30 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l31 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len32 = l31;
+                                            let bytes32 = _rt::Vec::from_raw_parts(
+                                                l30.cast(),
+                                                len32,
+                                                len32,
+                                            );
+                                            _rt::string_lift(bytes32)
+                                        };
+                                        Error::Unavailable(e39)
+                                    }
+                                    9 => {
+                                        let e39 = {
+                                            let l33 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l34 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len35 = l34;
+                                            let bytes35 = _rt::Vec::from_raw_parts(
+                                                l33.cast(),
+                                                len35,
+                                                len35,
+                                            );
+                                            _rt::string_lift(bytes35)
+                                        };
+                                        Error::UnknownOutcome(e39)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 10, "invalid enum discriminant");
+                                        let e39 = {
+                                            let l36 = *ptr2.add(16).cast::<*mut u8>();
+                                            let l37 = *ptr2
+                                                .add(16 + 1 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len38 = l37;
+                                            let bytes38 = _rt::Vec::from_raw_parts(
+                                                l36.cast(),
+                                                len38,
+                                                len38,
+                                            );
+                                            _rt::string_lift(bytes38)
+                                        };
+                                        Error::Failed(e39)
+                                    }
+                                };
+                                v39
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result40
+                }
+            }
         }
     }
 }
@@ -3169,9 +3433,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1642] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xee\x0b\x01A\x02\x01\
-A\x02\x01BL\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 1747] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd7\x0c\x01A\x02\x01\
+A\x02\x01BQ\x01m\x04\x04file\x09directory\x07symlink\x05other\x04\0\x04kind\x03\0\
 \0\x01r\x06\x04kind\x01\x04sizew\x0bmodified-msw\x07versions\x08identitys\x09rea\
 l-paths\x04\0\x08metadata\x03\0\x02\x01q\x0b\x07invalid\x01s\0\x06denied\x01s\0\x09\
 not-found\0\0\x0anot-a-file\0\0\x0fnot-a-directory\0\0\x11outside-workspace\x01s\
@@ -3194,18 +3458,20 @@ searchedw\x0aunreadablew\x04more\x7f\x04\0\x07matches\x03\0$\x01k\x01\x01kw\x01r
 \x06\x04kind&\x08min-size'\x08max-size'\x08since-ms'\x08until-ms'\x0cnewest-firs\
 t\x7f\x04\0\x06filter\x03\0(\x01r\x04\x04paths\x04kind\x01\x04sizew\x0bmodified-\
 msw\x04\0\x0afound-file\x03\0*\x01p+\x01r\x04\x05files,\x05totalw\x0aunreadablew\
-\x04more\x7f\x04\0\x05found\x03\0-\x01j\x01\x03\x01\x05\x01@\x01\x04paths\0/\x04\
-\0\x0bmetadata-of\x010\x01j\x01\x10\x01\x05\x01@\x03\x04paths\x06offsetw\x03maxy\
-\01\x04\0\x04read\x012\x01j\x01\x12\x01\x05\x01@\x03\x04paths\x06offsetw\x05line\
-sw\03\x04\0\x0askip-lines\x014\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x016\x017\x01\
-@\x01\x06writes5\08\x04\0\x09write-all\x019\x01p\x0e\x01@\x02\x06writes5\x08remo\
-vals:\08\x04\0\x0achange-all\x01;\x01p\x14\x01o\x02<\x7f\x01j\x01=\x01\x05\x01@\x03\
-\x04paths\x05after\x0b\x03maxy\0>\x04\0\x0eread-directory\x01?\x01j\x01%\x01\x05\
-\x01@\x03\x05files\x17\x04text\x1b\x04page\x1d\0\xc0\0\x04\0\x0bsearch-text\x01A\
-\x01j\x01.\x01\x05\x01@\x03\x05files\x17\x06filter)\x04page\x1d\0\xc2\0\x04\0\x0a\
-find-files\x01C\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\0\x0fsdk:files/fr\
-ont\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\
-\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
+\x04more\x7f\x04\0\x05found\x03\0-\x01r\x05\x03urls\x0aexpires-msw\x04names\x04s\
+izew\x0amedia-types\x04\0\x0bshared-file\x03\0/\x01j\x01\x03\x01\x05\x01@\x01\x04\
+paths\01\x04\0\x0bmetadata-of\x012\x01j\x01\x10\x01\x05\x01@\x03\x04paths\x06off\
+setw\x03maxy\03\x04\0\x04read\x014\x01j\x01\x12\x01\x05\x01@\x03\x04paths\x06off\
+setw\x05linesw\05\x04\0\x0askip-lines\x016\x01p\x0a\x01p\x03\x01o\x02y\x05\x01j\x01\
+8\x019\x01@\x01\x06writes7\0:\x04\0\x09write-all\x01;\x01p\x0e\x01@\x02\x06write\
+s7\x08removals<\0:\x04\0\x0achange-all\x01=\x01p\x14\x01o\x02>\x7f\x01j\x01?\x01\
+\x05\x01@\x03\x04paths\x05after\x0b\x03maxy\0\xc0\0\x04\0\x0eread-directory\x01A\
+\x01j\x01%\x01\x05\x01@\x03\x05files\x17\x04text\x1b\x04page\x1d\0\xc2\0\x04\0\x0b\
+search-text\x01C\x01j\x01.\x01\x05\x01@\x03\x05files\x17\x06filter)\x04page\x1d\0\
+\xc4\0\x04\0\x0afind-files\x01E\x01j\x010\x01\x05\x01@\x02\x04paths\x0dlifetime-\
+secs'\0\xc6\0\x04\0\x05share\x01G\x03\0\x1btoolhost:plugin/files@0.1.0\x05\0\x04\
+\0\x0fsdk:files/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0c\
+processed-by\x02\x0dwit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

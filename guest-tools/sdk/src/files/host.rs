@@ -1,8 +1,8 @@
 //! The files that the host reads and writes.
 
 use super::{
-    Chunk, Entry, Error, Files, Filter, Found, Matches, Metadata, Page, Removal, Scope, Skipped,
-    Text, Write,
+    Chunk, Entry, Error, Files, Filter, Found, Matches, Metadata, Page, Removal, Scope, SharedFile,
+    Skipped, Text, Write,
 };
 use crate::bindings::files::toolhost::plugin::files as wit;
 
@@ -53,6 +53,10 @@ impl Files for Host {
     fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
         Ok(wit::find_files(scope, *filter, page)?)
     }
+
+    fn share(&self, path: &str, lifetime_secs: Option<u64>) -> Result<SharedFile, Error> {
+        Ok(wit::share(path, lifetime_secs)?)
+    }
 }
 
 /// Off WebAssembly the generated functions would panic.
@@ -99,6 +103,10 @@ impl Files for Host {
 
     fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
         of_test()?.find(scope, filter, page)
+    }
+
+    fn share(&self, path: &str, lifetime_secs: Option<u64>) -> Result<SharedFile, Error> {
+        of_test()?.share(path, lifetime_secs)
     }
 }
 

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{search, surroundings};
 use crate::files::{
     Chunk, Entry, Error, Files, Filter, Found, Kind, Matches, Metadata, Page, Precondition,
-    Removal, Scope, Skipped, Text, Write,
+    Removal, Scope, SharedFile, Skipped, Text, Write,
 };
 
 /// Stands in for the host's files: a tree in memory, below [`Surroundings::workspace_root`](super::Surroundings).
 ///
 /// Directories are there as soon as something is in them. There are no links but those of [`FakeFiles::alias`]. A search knows no ignore
-/// files and, of the types, those whose names are extensions; it finds no directories.
+/// files and, of the types, those whose names are extensions; it finds no directories. Links to shared files are made at the time 0, and
+/// the media types are those of `.txt` and of bytes.
 ///
 /// ```
 /// use toolhost_sdk::files::Files;
@@ -286,6 +287,32 @@ impl Files for FakeFiles {
     fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {
         Ok(search::find(&self.below(scope)?, filter, page))
     }
+
+    fn share(&self, path: &str, lifetime_secs: Option<u64>) -> Result<SharedFile, Error> {
+        const DAY: u64 = 24 * 60 * 60;
+        let lifetime = lifetime_secs.unwrap_or(DAY);
+        if !(60..=7 * DAY).contains(&lifetime) {
+            let text = format!("a link lasts from 60 to 604800 seconds, not {lifetime}");
+            return Err(Error::Invalid(text));
+        }
+        let content = self.content(path)?;
+        let path = self.resolve(path)?;
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let media_type = match name.ends_with(".txt") {
+            true => "text/plain",
+            false => "application/octet-stream",
+        };
+        Ok(SharedFile {
+            url: format!(
+                "https://toolhost.example/v1/links/{}/{name}",
+                version(&content)
+            ),
+            expires_ms: lifetime * 1000,
+            name: name.to_owned(),
+            size: content.len() as u64,
+            media_type: media_type.to_owned(),
+        })
+    }
 }
 
 /// Returns a content from an offset on.
@@ -357,6 +384,24 @@ mod tests {
         assert_eq!((page[0].name.as_str(), more), ("a", true));
         let (page, more) = files.read_directory(".", Some("a"), 1).unwrap();
         assert_eq!((page[0].name.as_str(), more), ("sub", false));
+    }
+
+    #[test]
+    fn shares_files_alone() {
+        let files = FakeFiles::new()
+            .with("sub/a.txt", "one")
+            .alias("link", "sub/a.txt");
+        let shared = files.share("link", Some(60)).unwrap();
+        assert_eq!((shared.name.as_str(), shared.size), ("a.txt", 3));
+        assert_eq!(shared.media_type, "text/plain");
+        assert_eq!(shared.expires_ms, 60_000);
+        assert!(shared.url.starts_with("https://") && shared.url.ends_with("/a.txt"));
+        assert_eq!(files.share("sub", None), Err(Error::NotAFile));
+        assert_eq!(files.share("x", None), Err(Error::NotFound));
+        for lifetime in [0, 59, 604_801, u64::MAX] {
+            let refused = files.share("link", Some(lifetime));
+            assert!(matches!(refused, Err(Error::Invalid(_))), "{lifetime}");
+        }
     }
 
     #[test]
