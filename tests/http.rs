@@ -10,6 +10,7 @@ pub(crate) mod events;
 mod files;
 mod formats;
 mod hostile;
+pub(crate) mod links;
 mod lookup;
 mod notices;
 mod once;

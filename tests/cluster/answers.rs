@@ -40,6 +40,8 @@ async fn answer(
         request = request.json(&json!({ "close": true }));
     } else if path.ends_with("/notices") && *method == Method::POST {
         request = request.json(&json!({ "on": "exit" }));
+    } else if path.ends_with("/links") {
+        request = request.json(&json!({ "path": "file" }));
     } else if path.contains("/calls") && [Method::PUT, Method::POST].contains(method) {
         request = request.json(&here("echo x >> ran"));
     } else if *method == Method::PUT {

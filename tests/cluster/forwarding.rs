@@ -51,6 +51,27 @@ async fn a_client_of_one_host_reaches_the_chats_of_all() {
     assert_eq!((status, ended), (200, json!({ "ended": [] })));
 }
 
+/// A person knows neither hosts nor tokens. Each host has the address of its own server in its links.
+#[needs(postgres)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_link_works_at_all_hosts() {
+    let (_, one, other) = two().await;
+    one.called("b", "1", here("echo shared > file")).await;
+    let request = one.request(Method::POST, "/v1/chats/b/links");
+    let request = request.json(&json!({ "path": "file" }));
+    let (status, made) = read(request.send().await.unwrap()).await;
+    assert_eq!(status, 201, "{made}");
+    let url = made["url"].as_str().unwrap();
+    let path = &url[url.find("/v1/links/").unwrap()..];
+    for member in [&one, &other] {
+        let request = member.request(Method::GET, path).build().unwrap();
+        let client = crate::harness::client();
+        let opened = client.get(request.url().clone()).send().await.unwrap();
+        assert_eq!(opened.status(), 200);
+        assert_eq!(opened.text().await.unwrap(), "shared\n");
+    }
+}
+
 /// The host that is too late has read the body of its request by then.
 #[needs(postgres)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

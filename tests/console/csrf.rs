@@ -15,6 +15,7 @@ fn changes() -> Vec<(Method, &'static str)> {
         (Method::DELETE, "/v1/chats/a/notices/x"),
         (Method::PUT, "/v1/chats/a/files/changed"),
         (Method::DELETE, "/v1/chats/a/files/x"),
+        (Method::POST, "/v1/chats/a/links"),
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::PUT, "/v1/workspaces/w"),
         (Method::POST, "/mcp"),

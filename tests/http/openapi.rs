@@ -146,6 +146,7 @@ async fn the_description_is_sound() {
             "GET /console/login",
             "POST /console/login",
             "POST /console/logout",
+            "GET /v1/links/{link}/{name}",
         ];
         assert_eq!(open, is_open.contains(&&*of), "{of}");
         // A login can have a wrong token.

@@ -125,9 +125,7 @@ impl Access {
     ) -> Result<Response, Problem> {
         let principal = check_token(&tokens.unwrap_or_default(), request.headers());
         let principal = principal.inspect_err(log_refusal)?;
-        if let Some(client) = request.extensions().get::<Arc<Client>>() {
-            client.mark_authenticated();
-        }
+        mark_authenticated(&request);
         trace::sent_by(principal.name());
         request.extensions_mut().insert(principal);
         run(request).await
@@ -179,6 +177,13 @@ fn check_token(tokens: &Tokens, headers: &HeaderMap) -> Result<Principal, Proble
         )
     };
     tokens.authenticate(token).ok_or_else(wrong)
+}
+
+/// Notes that the client of a request has shown what it needs, so that its connection is not among the first that are evicted.
+pub(super) fn mark_authenticated(request: &Request) {
+    if let Some(client) = request.extensions().get::<Arc<Client>>() {
+        client.mark_authenticated();
+    }
 }
 
 fn log_refusal(problem: &Problem) {

@@ -95,6 +95,26 @@ impl Edge {
         routes.layer(from_fn(admit))
     }
 
+    /// Lets requests reach these routes that `check` lets in, which need no token, within the limits. All of them share those of one
+    /// token.
+    pub fn admit_if(
+        &self,
+        routes: Router,
+        check: impl Fn(&mut Request) -> Result<(), Problem> + Clone + Send + Sync + 'static,
+    ) -> Router {
+        let limits = self.limits.clone();
+        let admit = move |mut request: Request, next: Next| {
+            let limits = limits.clone();
+            let checked = check(&mut request);
+            async move {
+                checked?;
+                access::mark_authenticated(&request);
+                limits.run(request, next).await
+            }
+        };
+        routes.layer(from_fn(admit))
+    }
+
     /// Puts the layers that every request passes around all routes of a server: tracing, bounded headers, known names only, the
     /// rules for pages of allowed origins (which may read these headers besides the usual ones), and problem documents for errors
     /// of other layers. `reword` changes the responses to some requests at last.

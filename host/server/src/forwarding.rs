@@ -7,7 +7,7 @@ use axum::http::Method;
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use toolhost_call::call::{MAX_ARGUMENTS, OtherHost, WorkspaceError};
-use toolhost_core::{Host, Located};
+use toolhost_core::{Host, Link, Located};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::forward::{self, Forwarding};
 use toolhost_http::kept_body::Kept;
@@ -64,7 +64,8 @@ impl Layer {
             return Ok(next.run(request).await);
         };
         let headers = request.headers();
-        let may_forward = !forward::is_forwarded(headers) && forward::has_token(headers);
+        let may_forward =
+            !forward::is_forwarded(headers) && (forward::has_token(headers) || has_link(&request));
         let forwarding = layer.forwarding.as_ref().filter(|_| may_forward);
         match asked {
             Asked::Session { machine } if let Some(forwarding) = forwarding => {
@@ -180,6 +181,13 @@ impl Layer {
 impl Asked {
     /// Returns what decides which host a request is for; `None` if any host answers it.
     async fn of(request: &mut Request, host: &Host) -> Option<Self> {
+        if let Some(link) = request.extensions().get::<Link>() {
+            return Some(Self::Chat {
+                chat: link.chat.clone(),
+                workspace: None,
+                may_name: false,
+            });
+        }
         let route = request.extensions().get::<MatchedPath>()?.as_str();
         if mcp::is_route(route) {
             let chat = parameter(request, "chat").await;
@@ -222,7 +230,12 @@ fn must_know(request: &Request) -> bool {
         Method::POST => rest == Some("/calls"),
         _ => false,
     };
-    rest.is_some() && !begins
+    rest.is_some() && !begins || has_link(request)
+}
+
+/// Returns whether a request has a link in the place of a token. All hosts of a store take the links of each other.
+fn has_link(request: &Request) -> bool {
+    request.extensions().get::<Link>().is_some()
 }
 
 /// Returns whether a request ends a chat.
@@ -235,6 +248,7 @@ fn is_end(request: &Request) -> bool {
 fn may_see(request: &Request, chat: &ChatId) -> bool {
     let principal = request.extensions().get::<Principal>();
     principal.is_some_and(|principal| principal.require_chat(Scope::Read, chat).is_ok())
+        || has_link(request)
 }
 
 /// Returns whether the store answers a request below the address of a chat, which all hosts have.

@@ -61,6 +61,7 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
     let mut routes = open
         .merge(openapi::page())
         .method_not_allowed_fallback(problem::no_method)
+        .merge(links(&parts, &edge))
         .merge(edge.admit(api(&parts, &tokens, described), |_| Ok(())))
         .merge(agents::passing(host, &edge));
     if parts.agent {
@@ -116,11 +117,23 @@ fn ends(request: &Request) -> bool {
     request.method() == Method::DELETE && !is_of_file || toolhost_link::is_end(path)
 }
 
+/// Returns the route on which people open links, which take the place of tokens.
+fn links(parts: &ServerParts, edge: &Edge) -> Router {
+    let host = parts.host.clone();
+    let opening = Router::from(v1::opening()).with_state(host.clone());
+    let routes = forwarding::layer(opening, &host, parts.forwarding.clone())
+        .method_not_allowed_fallback(problem::no_method);
+    edge.admit_if(routes, move |request| v1::admitted(&host, request))
+}
+
 /// Returns the routes of a host's tools with their description, and the fallback for paths without a route.
 fn api(parts: &ServerParts, tokens: &Tokens, opened: OpenApi) -> Router {
     let api = v1::routes().merge(metrics::routes());
     let (api, described) = api.with_state(parts.host.clone()).split_for_parts();
-    let description = openapi::empty().merge_from(described).merge_from(opened);
+    let description = openapi::empty()
+        .merge_from(described)
+        .merge_from(v1::opening().into_openapi())
+        .merge_from(opened);
     let of_chats = api.merge(parts.mcp.router(tokens));
     let forwarding = parts.forwarding.clone();
     forwarding::layer(of_chats, &parts.host, forwarding)

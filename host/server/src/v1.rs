@@ -29,7 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 
 pub use calls::{ListedCall, ListedState};
 pub use files::DEFAULT_FILE_SIZE;
-pub(super) use files::FileLimit;
+pub(super) use files::{FileLimit, admitted, opening};
 pub(super) use now::Now;
 
 use toolhost_core::Host;

@@ -11,6 +11,7 @@ use toolhost_link::AgentsConfig;
 use toolhost_core::Host;
 use toolhost_server::ServerParts;
 
+use super::super::links;
 use super::super::openapi::names_problem;
 use crate::harness::proxy::Proxy;
 use crate::harness::{elsewhere, shared_code, shared_state, spawner, without_namespaces};
@@ -24,6 +25,7 @@ pub(super) async fn host_with(base: &std::path::Path, agents: AgentsConfig) -> S
         .sandbox(without_namespaces())
         .agents(agents);
     let host = host.start().await.unwrap();
+    links::publish(&host);
     Server::start(ServerParts::from(host).with_agent()).await
 }
 
@@ -477,4 +479,48 @@ async fn a_tool_call_of_the_agent_api_runs_when_its_agent_is_back() {
     );
     let ran = crate::harness::file(&behind.root.path().join("ran")).await;
     assert_eq!(ran, "x\n");
+}
+
+#[tokio::test]
+async fn a_link_shows_a_file_of_the_agent_of_its_chat() {
+    let agents = Agents::new().await;
+    for (chat, name) in [("a", "one"), ("b", "two")] {
+        let call = within(name, &format!("echo {name} > file")).unwrap();
+        agents.run(chat, call).await;
+    }
+    let share = async |chat: &str, path: &str| {
+        let call = json!({ "tool": "share_file", "arguments": { "path": path } });
+        agents.run(chat, call).await
+    };
+    let open = async |url: &str| {
+        let url = format!("{}{}", agents.server.url, links::path_of(url));
+        let answer = agents.server.client.get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    for (chat, content) in [("a", "one\n"), ("b", "two\n")] {
+        let shared = share(chat, "file").await;
+        let url = shared["structured"]["url"].as_str();
+        let url = url.unwrap_or_else(|| panic!("{shared}"));
+        assert_eq!(open(url).await, (200, content.to_owned()));
+        let asked = json!({ "path": "file" });
+        let path = format!("/v1/chats/{chat}/links");
+        let (status, made) = agents.ask(Method::POST, &path, Some(asked)).await;
+        assert_eq!(status, 201, "{made}");
+        let url = made["url"].as_str().unwrap();
+        assert_eq!(open(url).await, (200, content.to_owned()));
+    }
+    // The file of another chat, by its path there.
+    let other = agents.agents[1].1.path().canonicalize().unwrap();
+    let other = other.join("file").display().to_string();
+    let refused = share("a", &other).await;
+    assert_eq!(refused["is_error"], true, "{refused}");
+    let asked = json!({ "path": other });
+    let (status, refused) = agents
+        .ask(Method::POST, "/v1/chats/a/links", Some(asked))
+        .await;
+    assert_eq!(
+        (status, &refused["code"]),
+        (403, &json!("file_refused")),
+        "{refused}"
+    );
 }

@@ -68,6 +68,8 @@ kinds! {
         "there is no notice \"notice_7Qx\" in this chat";
     UNKNOWN_FILE = 404, "unknown_file", "There is no such file",
         "there is no file \"report.pdf\" in the workspace of this chat";
+    UNKNOWN_LINK = 404, "unknown_link", "There is no such link",
+        "this is no link of this server";
     UNKNOWN_PLUGIN = 404, "unknown_plugin", "There is no such plugin",
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
     UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",
@@ -96,6 +98,8 @@ kinds! {
         "\"out\": directory not empty; to remove all that is in it, ask with ?recursive=true";
     GONE = 410, "gone", "The reply is no longer kept",
         "reply no longer kept";
+    LINK_EXPIRED = 410, "link_expired", "The link has expired",
+        "the link has expired: ask for a new one";
     FILE_CHANGED = 412, "file_changed", "The file is not as the request expects it",
         "\"report.pdf\": file changed since it was read";
     TOO_LARGE = 413, "too_large", "The request is too large",
@@ -108,6 +112,8 @@ kinds! {
         "the chat support-42 runs on the host tools-2 at https://tools-2.example.com: send its calls there";
     PLUGIN_DOES_NOT_LOAD = 422, "plugin_does_not_load", "The plugin does not load",
         "plugin weather cannot be loaded: the component is no component";
+    NO_ADDRESS = 422, "no_address", "People cannot reach the server",
+        "this server has no address at which a person could open a link: tell the person the path of the file instead";
     NO_PROVIDER = 422, "no_provider", "The server has no such workspaces",
         "this server has no workspaces of the provider \"directory\": its operator names a directory for them as `root` in [workspaces], or an agent of this name connects";
     OTHER_VERSION = 426, "other_version", "The versions of agent and server do not fit",

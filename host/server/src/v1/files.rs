@@ -6,6 +6,7 @@ mod conditions;
 mod directory;
 mod download;
 mod format;
+mod links;
 mod packer;
 mod range;
 mod upload;
@@ -39,6 +40,7 @@ use toolhost_workspace::Context;
 use toolhost_workspace::files::{FilesGrant, Kind as FileKind, MAX_RESULTS};
 use toolhost_workspace::operation::RemoveFile;
 
+pub(crate) use links::{admitted, opening};
 pub use upload::DEFAULT_FILE_SIZE;
 pub(crate) use upload::FileLimit;
 
@@ -46,6 +48,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
         .routes(routes!(list))
         .routes(routes!(get, put, delete))
+        .merge(links::making())
 }
 
 /// The query parameters that say how a file or a directory is answered.
@@ -96,6 +99,12 @@ fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     }
 }
 
+/// Returns the problem of a server without files.
+fn no_files() -> Problem {
+    let detail = "this server offers no files: it was started with --files none";
+    Problem::new(Kind::FILE_REFUSED, detail)
+}
+
 /// A client, and the files of its chat that a request is about.
 struct Asked {
     chat: ChatId,
@@ -104,33 +113,31 @@ struct Asked {
 }
 
 impl Asked {
-    /// Checks that a client may do what it asks for, and opens the files of the chat.
+    /// Checks that a client may do what a user of this tool may, and opens the files of the chat.
     async fn of(
         host: &Host,
         principal: &Principal,
         chat: &str,
         path: String,
-        grant: FilesGrant,
+        tool: &str,
     ) -> Result<Self, Problem> {
         let chat: ChatId = chat.parse()?;
         // A client that only reads calls may not read files: they are more than the replies of tools.
         principal.require_chat_of(host, Scope::Call, &chat)?;
-        let is_change = grant == FilesGrant::Write;
-        let tool = if is_change { WRITE_TOOL } else { READ_TOOL };
+        let is_change = tool == WRITE_TOOL;
         if !principal.may_use(tool) {
             let detail = format!("this token may not use the tool {tool}");
             return Err(Problem::new(Kind::BOUNDED_TOKEN, detail));
         }
-        let given = match (host.files_grant(), is_change) {
-            (FilesGrant::None, _) => {
-                Err("this server offers no files: it was started with --files none")
-            }
+        match (host.files_grant(), is_change) {
+            (FilesGrant::None, _) => return Err(no_files()),
             (FilesGrant::Read, true) => {
-                Err("files may be read here, not changed: the server was started with --files read")
+                let detail =
+                    "files may be read here, not changed: the server was started with --files read";
+                return Err(Problem::new(Kind::FILE_REFUSED, detail));
             }
-            (FilesGrant::Read | FilesGrant::Write, _) => Ok(()),
-        };
-        given.map_err(|detail| Problem::new(Kind::FILE_REFUSED, detail))?;
+            (FilesGrant::Read | FilesGrant::Write, _) => {}
+        }
         if path.split('/').any(|part| part == "..") {
             let detail = "a path of a file has no part `..`";
             return Err(Problem::broken_request(detail));
@@ -160,7 +167,7 @@ async fn list(
     Query(parameters): Query<ReadParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&host, &principal, &chat, ".".into(), FilesGrant::Read).await?;
+    let asked = Asked::of(&host, &principal, &chat, ".".into(), READ_TOOL).await?;
     read(host, asked, permit, parameters, headers).await
 }
 
@@ -197,7 +204,7 @@ async fn get(
     Query(parameters): Query<ReadParameters>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&host, &principal, &chat, path, FilesGrant::Read).await?;
+    let asked = Asked::of(&host, &principal, &chat, path, READ_TOOL).await?;
     read(host, asked, permit, parameters, headers).await
 }
 
@@ -284,7 +291,7 @@ async fn put(
     request: Request,
 ) -> Result<Response, Problem> {
     limit.check(request.headers())?;
-    let asked = Asked::of(&host, &principal, &chat, path, FilesGrant::Write).await?;
+    let asked = Asked::of(&host, &principal, &chat, path, WRITE_TOOL).await?;
     let Asked { chat, path, files } = asked;
     let old = conditions::existing(&files, &path).await?;
     let when = conditions::for_change(request.headers(), old.as_ref(), &path)?;
@@ -323,7 +330,7 @@ async fn delete(
     Query(RemoveParameters { recursive }): Query<RemoveParameters>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Problem> {
-    let asked = Asked::of(&host, &principal, &chat, path, FilesGrant::Write).await?;
+    let asked = Asked::of(&host, &principal, &chat, path, WRITE_TOOL).await?;
     let Asked { chat, path, files } = asked;
     let when = match conditions::has_any(&headers) {
         true => {
