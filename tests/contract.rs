@@ -103,7 +103,8 @@ async fn the_embedded_tools_are_what_providers_take() {
             "edit_files",
             "apply_patch",
             "search_files",
-            "find_files"
+            "find_files",
+            "share_file"
         ]
     );
     for tool in setup.host.tools().iter() {

@@ -33,7 +33,7 @@ async fn every_format_is_what_its_sdk_takes() {
         let is_openai = format.starts_with("openai");
         assert_eq!(
             names.len(),
-            10 + usize::from(is_openai),
+            11 + usize::from(is_openai),
             "{format}: {names:?}"
         );
         assert_eq!(names.contains(&"apply_patch".to_owned()), is_openai);

@@ -102,7 +102,8 @@ async fn embedded_plugins_can_be_turned_off() {
             "edit_files",
             "apply_patch",
             "search_files",
-            "find_files"
+            "find_files",
+            "share_file"
         ]
     );
     setup.host.apply(PluginSet::default()).await;

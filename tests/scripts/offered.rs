@@ -42,6 +42,7 @@ async fn tools_are_offered_directly_in_scripts_or_both() {
             "edit_files",
             "search_files",
             "find_files",
+            "share_file",
             "run_script"
         ]
     );

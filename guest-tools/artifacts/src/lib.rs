@@ -5,7 +5,8 @@
 /// It needs the grant `processes`.
 pub const SHELL: &[u8] = include_bytes!(env!("SHELL_COMPONENT"));
 
-/// The component of the tools `read_file`, `write_file`, `edit_files`, `apply_patch`, `search_files` and `find_files`.
+/// The component of the tools `read_file`, `write_file`, `edit_files`, `apply_patch`, `search_files`, `find_files` and
+/// `share_file`.
 ///
 /// It needs the grant `files`.
 pub const FILES: &[u8] = include_bytes!(env!("FILES_COMPONENT"));

@@ -15,6 +15,7 @@ use crate::find_files::{self, FindFiles};
 use crate::read_file::{self, ReadFile};
 use crate::refusal::Refusal;
 use crate::search_files::{self, SearchFiles};
+use crate::share_file::{self, ShareFile};
 use crate::write_file::{self, WriteFile};
 
 fn reply(result: Result<impl Serialize, Refusal>) -> Result<Value, String> {
@@ -71,12 +72,18 @@ fn outcome(case: &Value) -> Map<String, Value> {
         FindFiles::NAME => testing::arguments(&text)
             .map_err(refused)
             .and_then(|arguments| reply(find_files::run(&files, &arguments, 2_000_000))),
+        ShareFile::NAME => testing::arguments(&text)
+            .map_err(refused)
+            .and_then(|arguments| reply(share_file::run(&files, &arguments))),
         other => panic!("{other}"),
     };
     let mut outcome = Map::new();
     match result {
         Ok(mut reply) => {
-            reply.as_object_mut().unwrap().shift_remove("version");
+            // The texts that are others at each host and at each time.
+            for field in ["version", "url", "expires"] {
+                reply.as_object_mut().unwrap().shift_remove(field);
+            }
             outcome.insert("reply".to_owned(), reply);
         }
         Err(text) => _ = outcome.insert("refusal".to_owned(), text.into()),

@@ -1,6 +1,5 @@
 //! `find_files`: files by their names and facts.
 
-mod age;
 #[cfg(test)]
 mod tests;
 
@@ -11,6 +10,7 @@ use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
 use crate::refusal::{self, Refusal};
 use crate::search::{self, Among};
+use crate::time;
 
 /// How many files a page has, if the model asks for no other number, and at most.
 const FILES: u64 = 200;
@@ -155,7 +155,7 @@ impl Tool for FindFiles {
     }
 
     fn call(_call: &Call, arguments: Arguments) -> Result<Reply, ToolError> {
-        refusal::reply(run(&Host, &arguments, age::now_ms()))
+        refusal::reply(run(&Host, &arguments, time::now_ms()))
     }
 }
 
@@ -165,7 +165,9 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Resu
     let depth = depth.map(|depth| u32::try_from(depth.max(1)).unwrap_or(u32::MAX));
     let ago = |name: &str, time: Option<&str>| {
         let time = time.filter(|time| !time.is_empty());
-        let ago = time.map(|time| age::milliseconds(name, time)).transpose()?;
+        let ago = time
+            .map(|time| time::milliseconds(name, time))
+            .transpose()?;
         Ok(ago.map(|ago| now_ms.saturating_sub(ago)))
     };
     let filter = Filter {
@@ -222,7 +224,7 @@ impl From<FoundFile> for File {
                 files::Kind::Other => "other",
             },
             size: file.size,
-            modified: age::written(file.modified_ms),
+            modified: time::written(file.modified_ms),
             path: file.path,
         }
     }

@@ -1,4 +1,5 @@
-//! The tools `read_file`, `write_file`, `edit_files`, `apply_patch`, `search_files` and `find_files`, as a plugin.
+//! The tools `read_file`, `write_file`, `edit_files`, `apply_patch`, `search_files`, `find_files` and `share_file`,
+//! as a plugin.
 //!
 //! The tools decide: which lines a page has, what is shown of a file that is no text, where an edit matches, and what the
 //! model is told. They resolve no path: that, and all else that safety rests on, is the host's. Each tool has a `run` that takes
@@ -14,6 +15,8 @@ mod read_file;
 mod refusal;
 mod search;
 mod search_files;
+mod share_file;
+mod time;
 mod write_file;
 
 use toolhost_sdk::export_tools;
@@ -23,6 +26,7 @@ use edit_files::EditFiles;
 use find_files::FindFiles;
 use read_file::ReadFile;
 use search_files::SearchFiles;
+use share_file::ShareFile;
 use write_file::WriteFile;
 
 export_tools!(
@@ -31,5 +35,6 @@ export_tools!(
     EditFiles,
     ApplyPatch,
     SearchFiles,
-    FindFiles
+    FindFiles,
+    ShareFile
 );

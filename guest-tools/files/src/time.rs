@@ -1,17 +1,17 @@
-//! Times: how long ago, and as a date.
+//! Times: as models write them, and as dates.
 
 use std::time::SystemTime;
 
 use crate::refusal::Refusal;
 
 /// Returns the time now, in milliseconds since 1970.
-pub(super) fn now_ms() -> u64 {
+pub(crate) fn now_ms() -> u64 {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Reads a time such as `90s`, `30m`, `2h`, `7d` or `2w`.
-pub(super) fn milliseconds(name: &str, text: &str) -> Result<u64, Refusal> {
+pub(crate) fn milliseconds(name: &str, text: &str) -> Result<u64, Refusal> {
     let units = [
         ("ms", 1),
         ("s", 1_000),
@@ -33,7 +33,7 @@ pub(super) fn milliseconds(name: &str, text: &str) -> Result<u64, Refusal> {
 }
 
 /// Writes a time as RFC 3339 does, in UTC.
-pub(super) fn written(ms: u64) -> String {
+pub(crate) fn written(ms: u64) -> String {
     let seconds = ms / 1_000;
     let (days, of_day) = (seconds / 86_400, seconds % 86_400);
     // The days of the civil calendar, by Howard Hinnant: years begin in March, and eras have 400 of them.
