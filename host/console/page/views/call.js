@@ -261,12 +261,18 @@ export function Outcome({ outcome, survivors = [], token, notes }) {
 
 const PICTURES = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
+/** Returns whether an address of a reply is one that a browser may open: no script. @param {any} uri */
+const isWeb = (uri) => typeof uri === "string" && /^https?:\/\//i.test(uri);
+
 /** One part of a reply. @param {{part: any, notes?: Record<string, string>}} properties */
 function Part({ part, notes }) {
   if (part.type === "text") return html`<${Block} text=${part.text ?? ""} label="Text of the reply" />`;
   if (part.type === "json") return html`<${Reading} value=${part.json} notes=${notes} />`;
   if (part.type === "image" && PICTURES.includes(part.media_type)) {
     return html`<img class="picture" alt="Picture of the reply" src=${`data:${part.media_type};base64,${part.data}`} />`;
+  }
+  if (part.type === "document" && !part.data && isWeb(part.uri)) {
+    return html`<p class="hint"><a href=${part.uri} target="_blank" rel="noopener noreferrer">${line(part.uri, 400)}</a> ${line(part.media_type ?? "", 80)}</p>`;
   }
   const size = part.data ? sizeText(Math.floor((part.data.length * 3) / 4)) : "";
   return html`<p class="hint">${line([part.type, part.media_type, part.uri, size].filter(Boolean).join(", "), 400)}</p>`;
