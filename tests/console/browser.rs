@@ -242,6 +242,21 @@ async fn a_tool_is_called_from_the_form_of_its_schema() {
 }
 
 #[needs(client = "console", program = "chromium")]
+#[tokio::test]
+async fn a_link_of_a_reply_opens_outside_of_the_console() {
+    let console = Console::start(&[]);
+    std::fs::write(console.workspace.path().join("report.txt"), "shared").unwrap();
+    let seen = console.run("shared", json!({})).await;
+    assert_eq!(
+        (&seen["target"], &seen["rel"]),
+        (&json!("_blank"), &json!("noopener noreferrer"))
+    );
+    let href = seen["href"].as_str().unwrap();
+    let opened = crate::harness::client().get(href).send().await.unwrap();
+    assert_eq!(opened.text().await.unwrap(), "shared");
+}
+
+#[needs(client = "console", program = "chromium")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chat_is_followed_through_a_restart_of_the_server() {
     let Console {
