@@ -83,6 +83,7 @@ impl Links {
         }
     }
 
+    #[expect(clippy::expect_used, reason = "its fields are texts and numbers")]
     fn sign(&self, link: &Link) -> String {
         let claim = serde_json::to_vec(link).expect("a link is JSON");
         let signature = blake3::keyed_hash(&self.key, &claim);
