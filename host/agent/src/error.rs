@@ -143,7 +143,7 @@ impl ApiError {
         let text = error.to_string();
         match error {
             Error::NotFound(id) => Self::not_found(&id),
-            Error::Invalid(_) => Self::bad_request(text),
+            Error::Invalid(_) | Error::NotListening(_) => Self::bad_request(text),
             Error::Workdir {
                 path,
                 problem,

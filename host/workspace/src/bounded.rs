@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, join_all};
 use futures_util::stream::{self, StreamExt as _};
@@ -12,10 +13,10 @@ use toolhost_state::id::ChatId;
 use super::{Context, Owner, Workspace};
 use crate::files;
 use crate::operation::{
-    Answer, Cancel, End, EndChat, Find, InfoOf, List, ListAll, Observe, Open, Operation, Read,
-    SendInput, SendSignal, TakeSnapshot, Wait,
+    Answer, Cancel, End, EndChat, Find, InfoOf, List, ListAll, ListPorts, Observe, Open, Operation,
+    Read, SendInput, SendSignal, TakeSnapshot, Wait,
 };
-use crate::process::{AllQuery, Error, Info, Listed, Observation, ProcessName};
+use crate::process::{AllQuery, Connecting, Error, Info, Listed, Observation, Port, ProcessName};
 
 /// The sight of a caller: which processes it may see.
 pub trait Sight: Send + Sync {
@@ -102,6 +103,26 @@ impl Bounded {
         self.inner.observe(visible).await
     }
 
+    /// A wait for a port of any process ends at the first one, also if that is not in sight.
+    async fn list_ports(&self, asked: &ListPorts) -> Result<Vec<Port>, Error> {
+        let ListPorts {
+            chat,
+            process,
+            within,
+        } = asked;
+        if let Some(id) = process {
+            self.visible(Some(chat), id).await?;
+        }
+        let ports = self.inner.list_ports(chat, process.as_deref(), *within);
+        let mut visible = Vec::new();
+        for port in ports.await? {
+            if self.visible(Some(chat), &port.process).await.is_ok() {
+                visible.push(port);
+            }
+        }
+        Ok(visible)
+    }
+
     async fn end_chat(&self, chat: &ChatId) -> Result<Vec<Info>, Error> {
         let (live, _) = self.list(Some(chat), true, usize::MAX).await?;
         let ends = live.iter().map(|info| self.inner.end(Some(chat), &info.id));
@@ -172,12 +193,29 @@ impl Workspace for Bounded {
                 Operation::Observe(Observe { processes }) => {
                     return Answer::Observe(self.observe(processes).await);
                 }
+                Operation::ListPorts(asked) => {
+                    return Answer::ListPorts(self.list_ports(asked).await);
+                }
                 _ => return self.inner.call(context, operation).await,
             };
             match visible {
                 Ok(_) => self.inner.call(context, operation).await,
                 Err(error) => operation.failed(error),
             }
+        })
+    }
+
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let ports = self.inner.list_ports(chat, None, Duration::ZERO).await?;
+            let found = ports.into_iter().find(|found| found.number == port);
+            let process = found.ok_or(Error::NotListening(port))?.process;
+            let visible = self.visible(Some(chat), &process).await;
+            visible.map_err(|error| match error {
+                Error::NotFound(_) => Error::NotListening(port),
+                other => other,
+            })?;
+            self.inner.connect(chat, port).await
         })
     }
 

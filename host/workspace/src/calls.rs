@@ -8,12 +8,12 @@ use toolhost_state::id::ChatId;
 
 use crate::files::{self, CpuAccount, Entry, Found, Matches, Metadata, Removal, Skipped, Write};
 use crate::operation::{
-    Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe,
-    Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendInput, SendSignal, SkipLines,
-    Start, TakeSnapshot, Typed, Wait, WriteFiles,
+    Cancel, End, EndChat, Find, FindFiles, GetStatus, InfoOf, List, ListAll, ListPorts, MetadataOf,
+    Observe, Open, Read, ReadDirectory, ReadFile, Resolve, SearchText, SendInput, SendSignal,
+    SkipLines, Start, TakeSnapshot, Typed, Wait, WriteFiles,
 };
 use crate::process::{
-    AllQuery, Chunk, Command, Error, Info, Input, Listed, Observation, ProcessName, Signal,
+    AllQuery, Chunk, Command, Error, Info, Input, Listed, Observation, Port, ProcessName, Signal,
     Snapshot, Started, State, WaitOptions, Waited,
 };
 use crate::{Context, Owner, Status, Workspace};
@@ -193,6 +193,21 @@ impl dyn Workspace + '_ {
     /// See [`Observe`].
     pub async fn observe(&self, processes: Vec<ProcessName>) -> Result<Vec<Observation>, Error> {
         self.ask(Observe { processes }).await
+    }
+
+    /// See [`ListPorts`].
+    pub async fn list_ports(
+        &self,
+        chat: &ChatId,
+        process: Option<&str>,
+        within: Duration,
+    ) -> Result<Vec<Port>, Error> {
+        self.ask(ListPorts {
+            chat: chat.clone(),
+            process: process.map(str::to_owned),
+            within,
+        })
+        .await
     }
 
     /// See [`EndChat`].

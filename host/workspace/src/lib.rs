@@ -24,9 +24,10 @@ use toolhost_state::id::ChatId;
 
 use files::CpuAccount;
 use operation::{Answer, Operation};
-use process::{Containment, Error, Info, Shell, Subscriber, Totals};
+use process::{Connecting, Containment, Error, Info, Shell, Subscriber, Totals};
 
 pub use bounded::{Bounded, Sight};
+pub use process::Connection;
 pub use provider::{
     AgentSpec, DirectorySpec, GitSpec, Opened, Provider, ProviderError, Quota, Spec, Watched,
 };
@@ -117,6 +118,23 @@ pub trait Workspace: std::fmt::Debug + Send + Sync {
             None => Box::pin(async move {
                 let nothing = "this workspace runs no commands and offers no files";
                 operation.failed(Error::Unavailable(nothing.into()))
+            }),
+        }
+    }
+
+    /// Connects to a TCP port on which a command of this chat listens. Other ports are never reached: neither those of other chats, nor those
+    /// of the machine. At most [`MAX_CONNECTIONS`](process::MAX_CONNECTIONS) connections are open at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotListening`] if no command of the chat listens there, [`Error::Busy`] if too many connections are open, and those of a
+    /// workspace that cannot be reached.
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        match self.inner() {
+            Some(inner) => inner.connect(chat, port),
+            None => Box::pin(async {
+                let nothing = "this workspace runs no commands";
+                Err(Error::Unavailable(nothing.into()))
             }),
         }
     }

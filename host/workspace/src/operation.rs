@@ -7,6 +7,7 @@
 mod files;
 mod identity;
 mod notice;
+mod ports;
 mod processes;
 mod sent;
 
@@ -24,6 +25,7 @@ pub use files::{
 };
 pub use identity::{Identity, VERSION};
 pub use notice::{Named, Notice, Numbered};
+pub use ports::ListPorts;
 pub use processes::{
     Cancel, End, EndChat, Find, GetStatus, InfoOf, List, ListAll, Observe, Open, Read, SendInput,
     SendSignal, Start, TakeSnapshot, Wait,
@@ -314,6 +316,7 @@ all! {
     List,
     ListAll,
     Observe,
+    ListPorts,
     Restrict,
     MetadataOf,
     ReadFile,

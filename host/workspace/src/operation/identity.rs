@@ -8,7 +8,7 @@ use crate::files::FilesGrant;
 use crate::process::Shell;
 
 /// The version of the operations: of their names, fields and meanings. Client and agent must have the same.
-pub const VERSION: u32 = 5;
+pub const VERSION: u32 = 6;
 
 /// An agent, as it introduces itself to a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -36,6 +36,11 @@ pub enum Error {
     /// This machine has no room for the process now: descriptors, processes or memory are short. Nothing was done.
     #[error("{0}")]
     Busy(String),
+    /// No command of the chat listens on the port, or another program listens on it as well. Nothing was done.
+    #[error(
+        "no command of this chat listens on port {0}: start a server that listens on this TCP port, and that shares it with no other program"
+    )]
+    NotListening(u16),
     /// The key names another command, which was started before.
     #[error("the key {0:?} was used for another command")]
     KeyReused(String),

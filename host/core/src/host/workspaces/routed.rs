@@ -10,7 +10,7 @@ use toolhost_call::call::WorkspaceError;
 use toolhost_state::id::ChatId;
 use toolhost_workspace::operation::{Answer, Find, ListAll, Observe, Open, Operation, Start};
 use toolhost_workspace::process::{
-    AllQuery, Error, ListPlace, Listed, Observation, ProcessName, Started, Subscriber,
+    AllQuery, Connecting, Error, ListPlace, Listed, Observation, ProcessName, Started, Subscriber,
 };
 use toolhost_workspace::{Context, Owner, Status, Workspace};
 
@@ -194,6 +194,13 @@ impl Workspace for Routed {
                     Err(error) => other.failed(error),
                 },
             }
+        })
+    }
+
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let registry = self.registry(Some(chat)).await?;
+            registry.connect(chat, port).await
         })
     }
 

@@ -23,7 +23,7 @@ impl From<process::Error> for wit::Error {
         let text = error.to_string();
         match error {
             Error::NotFound(_) => Self::NotFound,
-            Error::Invalid(_) | Error::KeyReused(_) => Self::Invalid(text),
+            Error::Invalid(_) | Error::KeyReused(_) | Error::NotListening(_) => Self::Invalid(text),
             Error::Workdir { .. } => Self::Workdir(text),
             Error::Limit(_) | Error::Busy(_) => Self::Limit(text),
             Error::Closed | Error::Unavailable(_) => Self::Unavailable(text),
