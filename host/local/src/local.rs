@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
 
 use toolhost_state::closed::Closed;
 use toolhost_state::id::ChatId;
@@ -11,15 +12,18 @@ use toolhost_store::HostState;
 use toolhost_workspace::files::Error as FileError;
 use toolhost_workspace::operation::{
     Answer, AppendUpload, BeginUpload, Cancel, CommitUpload, DropUpload, End, EndChat, Find,
-    FindFiles, GetStatus, InfoOf, List, ListAll, MetadataOf, Observe, Open, Operation, Read,
-    ReadDirectory, ReadFile, RemoveFile, Resolve, Restrict, SearchText, SendInput, SendSignal,
-    SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
+    FindFiles, GetStatus, InfoOf, List, ListAll, ListPorts, MetadataOf, Observe, Open, Operation,
+    Read, ReadDirectory, ReadFile, RemoveFile, Resolve, Restrict, SearchText, SendInput,
+    SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
 };
-use toolhost_workspace::process::{Error, Info, Shell, Started, Subscriber};
+use toolhost_workspace::process::{
+    Connecting, Connection, Error, Info, MAX_CONNECTIONS, Shell, Started, Subscriber,
+};
 use toolhost_workspace::{Context, Status, Workspace};
 
 use crate::OpenError;
 use crate::files::{self, Files, Pool, Temporaries, Work};
+use crate::held::Held;
 use crate::process::{Config, Registry};
 
 /// A directory of this machine. Several directories can share one registry of processes: see [`Local::beside`].
@@ -28,6 +32,8 @@ pub struct Local {
     root: Arc<Path>,
     processes: Arc<Registry>,
     files: Pool,
+    /// A permit for each connection to a port.
+    connections: Arc<Semaphore>,
 }
 
 impl Local {
@@ -75,6 +81,7 @@ impl Local {
             root: Arc::clone(processes.workspace()),
             files: Pool::new(opened.storing(temporaries.map(Arc::new))),
             processes,
+            connections: connections(),
         })
     }
 
@@ -90,6 +97,7 @@ impl Local {
             root: path.into(),
             processes: Arc::clone(&self.processes),
             files: self.files.beside(path)?,
+            connections: connections(),
         })
     }
 
@@ -107,6 +115,14 @@ impl Local {
     pub fn processes(&self) -> &Arc<Registry> {
         &self.processes
     }
+}
+
+/// The error of a connection too many.
+const TOO_MANY: &str =
+    "256 connections to ports of this workspace are open, which is the most: close one first";
+
+fn connections() -> Arc<Semaphore> {
+    Arc::new(Semaphore::new(MAX_CONNECTIONS))
 }
 
 impl Local {
@@ -224,6 +240,11 @@ impl Workspace for Local {
                 Operation::Observe(Observe { processes }) => {
                     Answer::Observe(all.observe(processes).await)
                 }
+                Operation::ListPorts(ListPorts {
+                    chat,
+                    process,
+                    within,
+                }) => Answer::ListPorts(all.list_ports(&chat, process.as_deref(), within).await),
                 Operation::Restrict(Restrict { roots }) => {
                     Answer::Restrict(self.restricted(&roots).await.map(drop))
                 }
@@ -317,6 +338,15 @@ impl Workspace for Local {
         })
     }
 
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let permit = Arc::clone(&self.connections).try_acquire_owned();
+            let permit = permit.map_err(|_| Error::Busy(TOO_MANY.into()))?;
+            let stream = self.processes.connect(chat, port).await?;
+            Ok(Box::new(Held::new(stream, permit)) as Box<dyn Connection>)
+        })
+    }
+
     fn subscribe(&self, subscriber: Weak<dyn Subscriber>) {
         self.processes.subscribe(subscriber);
     }
@@ -334,6 +364,7 @@ impl Workspace for Local {
                 root: Arc::clone(&self.root),
                 processes: Arc::clone(&self.processes),
                 files,
+                connections: Arc::clone(&self.connections),
             }) as Arc<dyn Workspace>)
         })
     }

@@ -38,8 +38,9 @@ mod workdir;
 use toolhost_workspace::process::{
     AllQuery, Cause, Chunk, Command, Containment, Denials, Error, ExitStatus, INPUT_PATIENCE, Info,
     Input, KNOWN_INPUTS, Kind, ListPlace, Listed, MAX_INPUT, MAX_KEY, MAX_OBSERVED, MAX_TITLE,
-    Observation, Owned, ProcessEvent, ProcessName, Saved, Screen, Shell, Signal, Size, Snapshot,
-    State, Stdin, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions, Waited, Wake,
+    Observation, Owned, Port, ProcessEvent, ProcessName, Saved, Screen, Shell, Signal, Size,
+    Snapshot, State, Stdin, Subject, Subscriber, Survivor, Totals, Usage, WINDOW, WaitOptions,
+    Waited, Wake,
 };
 
 pub use capture::Capture;

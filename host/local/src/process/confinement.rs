@@ -94,6 +94,15 @@ impl Sandboxes {
     }
 }
 
+impl Sandboxes {
+    /// Returns the spawner of a sandbox that has this process id.
+    pub(super) fn spawner(&self, pid: i32) -> Option<Spawner> {
+        let mut spawners = self.made.iter().flat_map(|made| &made.confined.spawner);
+        let found = spawners.find(|spawner| spawner.pid().cast_signed() == pid);
+        found.cloned()
+    }
+}
+
 impl Confinement {
     /// Opens the confinement for a policy, and reports the gaps that it leaves in this workspace. Without a spawner, commands cannot
     /// be confined. The directories `kept` stay, because commands that were taken over use them.

@@ -21,6 +21,7 @@ mod own_children;
 mod proc;
 mod program;
 mod reserve;
+mod sockets;
 mod spawner;
 mod supervised;
 mod survivors;
@@ -59,6 +60,7 @@ pub(super) use kept::{Directories, Line, Moved, Outlet, Place, Preparation, Spoo
 pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub(super) use reserve::reserve;
+pub(super) use sockets::{Listening, has_socket, open_among, tcp_socket};
 pub use spawner::ARGUMENT as SPAWNER;
 pub(super) use spawner::LayerNamespaces;
 pub use spawner::NO_SPAWNER;
@@ -310,6 +312,25 @@ impl Contained {
             Self::Group(_) | Self::Past => false,
             Self::Supervised(supervised) => supervised.ran_out_of_memory(),
         }
+    }
+
+    /// Returns the process id of the spawner of a chat below which the command runs; `None` if it runs below none.
+    pub(super) fn spawner_of_chat(&self) -> Option<i32> {
+        match self {
+            Self::Group(_) | Self::Past => None,
+            Self::Supervised(supervised) => supervised.spawner_of_chat(),
+        }
+    }
+
+    /// Returns the live processes of the command, at most `most`. Those that left a plain process group are not among them.
+    pub(super) fn processes(&self, most: usize) -> Vec<i32> {
+        let mut all = match self {
+            Self::Group(group) => group.all(),
+            Self::Supervised(supervised) => supervised.processes(most),
+            Self::Past => Vec::new(),
+        };
+        all.truncate(most);
+        all
     }
 
     /// Returns the live processes of the command besides the shell, at most [`MOST_SURVIVORS`]; `None` if they cannot be known.

@@ -8,6 +8,7 @@ mod ends;
 mod keeper;
 mod keeping;
 mod observing;
+mod ports;
 mod recovery;
 mod shortages;
 mod slot;

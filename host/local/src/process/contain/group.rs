@@ -174,6 +174,19 @@ impl Group {
     pub(super) fn members(&self) -> Vec<i32> {
         survivors::members(self.leader.as_raw())
     }
+
+    /// Returns the processes of the group, with the leader.
+    pub(super) fn all(&self) -> Vec<i32> {
+        let leader = self.leader.as_raw();
+        let mut all = self.members();
+        match self.is_reaped() {
+            false => all.push(leader),
+            // Another group has its number.
+            true if proc::is_alive(leader) => all.clear(),
+            true => {}
+        }
+        all
+    }
 }
 
 impl Watch {

@@ -8,6 +8,7 @@
 //! `within`. It is the same program, and the first process there.
 
 mod command_limits;
+mod connect;
 mod events;
 mod holding;
 mod layers;
@@ -251,6 +252,7 @@ impl Spawner {
                     let started = enter.and_then(|enter| enter.start(limits, self.keeps));
                     self.supervisors.extend(started.map(Pid::as_raw));
                 }
+                Ok(Frame::Connect { v6 }) => connect::answer(&fds, v6),
                 Ok(Frame::Mount { joins }) => {
                     let started = layers::start(fds, joins, self.of_commands);
                     self.supervisors.extend(started.map(Pid::as_raw));

@@ -220,6 +220,22 @@ impl Spawner {
         Ok(namespaces)
     }
 
+    /// Makes an unconnected TCP socket in the namespaces of the spawner, which does not block. Blocks until the spawner answers.
+    ///
+    /// # Errors
+    ///
+    /// If the spawner cannot make one, or does not answer.
+    pub(in crate::process) fn tcp_socket(&self, v6: bool) -> io::Result<OwnedFd> {
+        let (ours, theirs) = UnixStream::pair()?;
+        ours.set_read_timeout(Some(PATIENCE))?;
+        self.send(Frame::Connect { v6 }, &[theirs.as_fd()])?;
+        drop(theirs);
+        let made = running::receive_ready(&ours, "the spawner of the chat has ended")?;
+        // Without it, this process may have no more descriptors.
+        let made = made.into_iter().next();
+        made.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))
+    }
+
     /// Returns whether the process has ended.
     pub(in crate::process) fn has_ended(&self) -> bool {
         self.running().has_ended()

@@ -160,6 +160,20 @@ impl Supervised {
         Some(members)
     }
 
+    /// Returns the processes below the supervisor, at most `most`; none if the supervisor is not known.
+    pub(super) fn processes(&self, most: usize) -> Vec<i32> {
+        if self.is_gone() {
+            return Vec::new();
+        }
+        let supervisor = self.supervisor();
+        supervisor.map_or_else(Vec::new, |pid| Tree::below(pid).some_members(most))
+    }
+
+    /// Returns the process id of the spawner, if it is that of a chat.
+    pub(super) fn spawner_of_chat(&self) -> Option<i32> {
+        self.is_of_chat.then_some(self.spawner)
+    }
+
     /// Looks at the cgroup of the command, if it has one.
     pub(super) fn with_leaf<T>(&self, look: impl FnOnce(&Leaf) -> T) -> Option<T> {
         self.leaf.lock().as_ref().map(look)

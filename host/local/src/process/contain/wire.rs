@@ -11,7 +11,7 @@ use super::terms::{Key, Terms};
 use toolhost_workspace::process::Size;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 9;
+pub(super) const VERSION: u8 = 10;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -38,6 +38,9 @@ pub(super) enum Frame {
         kept: bool,
         fed: bool,
     },
+    /// Host to spawner: make an unconnected TCP socket, of IPv6 or IPv4. Attached is the socket on which the answer comes: ready, with the
+    /// TCP socket attached, or failed.
+    Connect { v6: bool },
     /// Host to spawner: its commands are kept, so it has to outlive the host for as long as they do.
     Keep,
     /// Spawner to host: this supervisor waits for a command. Attached is its control socket.
@@ -100,6 +103,7 @@ impl Frame {
             Self::Keep => (17, 0, 0),
             Self::Mount { joins } => (18, joins.into(), 0),
             Self::CloseInput => (19, 0, 0),
+            Self::Connect { v6 } => (20, v6.into(), 0),
         };
         let mut frame = [0; FRAME];
         let head = [VERSION, kind, 0, 0].into_iter();
@@ -148,6 +152,7 @@ impl Frame {
             17 => Self::Keep,
             18 => Self::Mount { joins: first != 0 },
             19 => Self::CloseInput,
+            20 => Self::Connect { v6: first != 0 },
             _ => return Err(invalid("a message of an unknown kind")),
         })
     }
@@ -316,6 +321,8 @@ mod tests {
             Frame::Taken { supervisor: 7 },
             Frame::Idle { keep: 1 },
             Frame::CloseInput,
+            Frame::Connect { v6: true },
+            Frame::Connect { v6: false },
         ];
         let bytes: Vec<u8> = sent.into_iter().flat_map(Frame::encode).collect();
         for size in 1..bytes.len() {
