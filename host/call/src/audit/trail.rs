@@ -45,6 +45,11 @@ pub enum Use {
         /// How many bytes it wrote at most.
         bytes: u64,
     },
+    /// It connected to a TCP port on which a command of the chat listens, or may have.
+    PortConnect {
+        /// The number of the port.
+        port: u16,
+    },
     /// It wrote a file.
     FileWrite {
         /// The real path; if it is not known whether the file was written, the requested path.
@@ -197,7 +202,10 @@ impl Trail {
         let plugin = &*self.plugin;
         match used {
             Use::ProcessStart { .. } => self.metrics.process_started(plugin),
-            Use::ProcessSignal { .. } | Use::ProcessInput { .. } | Use::ProcessRefused { .. } => {}
+            Use::ProcessSignal { .. }
+            | Use::ProcessInput { .. }
+            | Use::PortConnect { .. }
+            | Use::ProcessRefused { .. } => {}
             Use::FileWrite { .. } => self.metrics.file_written(plugin),
             Use::FileRemove { .. } => self.metrics.file_removed(plugin),
             Use::FileShare { .. } => self.metrics.link_made("file"),
@@ -209,6 +217,7 @@ impl Trail {
             used,
             Use::ProcessSignal { .. }
                 | Use::ProcessInput { .. }
+                | Use::PortConnect { .. }
                 | Use::ProcessRefused { .. }
                 | Use::Used { .. }
                 | Use::Denied { .. }

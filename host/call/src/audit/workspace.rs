@@ -4,16 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use toolhost_state::id::ChatId;
 use toolhost_workspace::files::{self, Metadata, Removal, Write};
 use toolhost_workspace::operation::{
     Answer, CommitUpload, Operation, RemoveFile, SendInput, SendSignal, Start, WriteFiles,
 };
-use toolhost_workspace::process::{Error, Input, Started, State};
+use toolhost_workspace::process::{Connecting, Error, Input, Started, State};
 use toolhost_workspace::{Context, Workspace};
 
 use super::{Trail, Use};
 
-/// A workspace that records in a trail each process that is started or for which there is no room, each signal, each input, and each file that is written or removed. If the
+/// A workspace that records in a trail each process that is started or for which there is no room, each signal, each input, each connection to a port, and each file that is written or removed. If the
 /// caller of an operation is gone before its end, the operation is recorded as uncertain.
 #[derive(Debug)]
 pub struct Audited {
@@ -199,6 +200,18 @@ impl Workspace for Audited {
                 }
                 other => self.inner.call(context, other).await,
             }
+        })
+    }
+
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let pending = Pending::new(&self.trail, vec![Use::PortConnect { port }]);
+            let connected = self.inner.connect(chat, port).await;
+            match &connected {
+                Ok(_) => drop(pending),
+                Err(_) => pending.settle([]),
+            }
+            connected
         })
     }
 
