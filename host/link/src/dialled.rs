@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, HOST, HeaderValue};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -20,8 +19,10 @@ use toolhost_call::client;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 
+use crate::stream::{self, Outgoing};
 use crate::through::Passages;
-use crate::transport::{Answer, Body, Request, SendError, Transport};
+use crate::transport::{Answer, Body, Request, RequestBody, SendError, Transport};
+use crate::tunnel::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// The most agents that are connected at once.
 const MOST: usize = 1_000;
@@ -58,6 +59,15 @@ pub enum PassError {
     /// The agent may have got the request.
     #[error("{0}")]
     Broken(String),
+}
+
+/// The body of a request of another host.
+#[derive(Debug)]
+pub enum PassedBody {
+    /// All of it.
+    Bytes(Bytes),
+    /// Bytes that come while the answer is read.
+    Stream(axum::body::Body),
 }
 
 /// The agents that are connected to this host.
@@ -107,6 +117,8 @@ impl Dialled {
             .keep_alive_interval(alive.every)
             .keep_alive_timeout(alive.within)
             .keep_alive_while_idle(true)
+            .initial_stream_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW)
             .handshake(TokioIo::new(stream));
         let Ok(Ok((sender, connection))) = timeout(alive.within, shaking).await else {
             return Ok("it speaks no HTTP/2");
@@ -193,10 +205,14 @@ impl Dialled {
     pub async fn pass(
         &self,
         name: &WorkspaceName,
-        request: hyper::Request<Bytes>,
+        request: hyper::Request<PassedBody>,
     ) -> Result<hyper::Response<Body>, PassError> {
         let transport = self.get(name).ok_or(PassError::NotConnected)?;
         let (parts, body) = request.into_parts();
+        let body = match body {
+            PassedBody::Bytes(bytes) => RequestBody::Bytes(bytes),
+            PassedBody::Stream(body) => RequestBody::Stream(stream::passed(body)),
+        };
         let request = Request {
             method: parts.method,
             path: parts.uri.path().to_owned(),
@@ -268,7 +284,7 @@ where
 /// Requests over a connection that an agent made.
 #[derive(Debug)]
 struct Reverse {
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<Outgoing>,
     authorization: HeaderValue,
     shown: String,
 }
@@ -285,7 +301,7 @@ impl Transport for Reverse {
                 let text = format!("{} is not connected any more", self.shown);
                 return Err(SendError::NotSent(text));
             }
-            let mut asked = hyper::Request::new(Full::new(request.body));
+            let mut asked = hyper::Request::new(request.body.into_body());
             *asked.method_mut() = request.method;
             let uri = format!("http://localhost{}", request.path).parse();
             *asked.uri_mut() = uri.map_err(|error: hyper::http::uri::InvalidUri| {

@@ -14,7 +14,7 @@ use toolhost_call::client;
 
 use crate::explain;
 use crate::roots::Roots;
-use crate::transport::{Answer, Request, SendError, Transport};
+use crate::transport::{Answer, Request, RequestBody, SendError, Transport};
 use toolhost_state::secret::Secret;
 
 /// Where an agent is, and what authenticates both sides.
@@ -64,6 +64,8 @@ pub enum AddressError {
 pub(crate) struct Direct {
     /// The client with the idle connections; replaced when one of them fails.
     client: Mutex<Arc<reqwest::Client>>,
+    /// The client for connections to ports, each of which has a connection of its own. These may stand still for as long as they like.
+    streams: Arc<reqwest::Client>,
     tls: ClientConfig,
     url: Url,
     /// The address as errors show it.
@@ -107,9 +109,16 @@ impl Direct {
         let tls = address.tls.config(&address.url, roots)?;
         let client = client::for_peers(tls.clone()).build();
         let client = client.map_err(|error| AddressError::Tls(error.to_string()))?;
+        let streams = client::for_peers(tls.clone())
+            .tcp_user_timeout(None)
+            .pool_max_idle_per_host(0);
+        let streams = streams
+            .build()
+            .map_err(|error| AddressError::Tls(error.to_string()))?;
         let shown = url.as_str().trim_end_matches('/').to_owned();
         Ok(Self {
             client: Mutex::new(Arc::new(client)),
+            streams: Arc::new(streams),
             tls,
             url,
             agent: format!("the agent at {shown}"),
@@ -135,12 +144,17 @@ impl Transport for Direct {
             let mut url = self.url.clone();
             let below = url.path().trim_end_matches('/');
             url.set_path(&format!("{below}{}", request.path));
-            let client = Arc::clone(&self.client.lock());
+            let (client, body) = match request.body {
+                RequestBody::Bytes(bytes) => (Arc::clone(&self.client.lock()), bytes.into()),
+                RequestBody::Stream(stream) => {
+                    (Arc::clone(&self.streams), reqwest::Body::wrap(stream))
+                }
+            };
             let sending = client
                 .request(request.method, url)
                 .headers(request.headers)
                 .header(AUTHORIZATION, self.authorization.clone())
-                .body(request.body)
+                .body(body)
                 .send();
             let sent = tokio::time::timeout(request.within, sending).await;
             let Ok(sent) = sent else {

@@ -9,19 +9,22 @@ use hyper::header::{CONTENT_TYPE, HeaderValue};
 use hyper::{HeaderMap, Method, StatusCode};
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use toolhost_state::id::ChatId;
 use toolhost_workspace::operation::{
     Answer as Answers, Answered, Asked, Identity, Operation, Repeat, Typed, VERSION,
 };
+use toolhost_workspace::process;
 use uuid::Uuid;
 
 use crate::breaker::{Breaker, Check};
 use crate::budget::{Budget, Received, TooMuch};
 use crate::explain;
 use crate::failure::{Failure, refused};
-use crate::names::{CALL, EVENTS, INSTANCE, OPERATIONS, PATH};
+use crate::names::{CALL, CONNECT, EVENTS, INSTANCE, OPERATIONS, PATH, STREAM};
 use crate::route::Route;
+use crate::stream::{Carried, outgoing};
 use crate::timing::Timing;
-use crate::transport::{Answer, Request, Transport};
+use crate::transport::{Answer, Request, RequestBody, Transport};
 
 /// The pause before the second attempt; twice as long before each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -29,6 +32,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// The slowest connection over which an operation is sent in time, in bytes per millisecond.
 const SLOWEST: u64 = 64;
+
+/// How long the server behind a port may take to accept a connection, on top of the time for the answer of the agent.
+const ACCEPTS_WITHIN: Duration = Duration::from_secs(15);
 
 /// The most bytes of the description of a workspace, and of the text of an error.
 const MAX_SHORT: usize = 64 << 10;
@@ -104,7 +110,7 @@ impl Link {
             method: Method::GET,
             path: PATH.into(),
             headers: HeaderMap::new(),
-            body: Bytes::new(),
+            body: RequestBody::empty(),
             within: attempts.within(self.timing.answer),
         };
         let (transport, answer) = self.send(request, attempts).await?;
@@ -172,7 +178,7 @@ impl Link {
                 path: format!("{PATH}/{}", operation.name()),
                 headers: headers.clone(),
                 within: attempts.within(self.timing.answer) + waits + uploading,
-                body,
+                body: RequestBody::Bytes(body),
             };
             let failure = match self.called_once(operation, request, &mut attempts).await {
                 Ok(done) => return Ok(done),
@@ -252,7 +258,7 @@ impl Link {
             method: Method::GET,
             path: format!("{PATH}/events"),
             headers,
-            body: Bytes::new(),
+            body: RequestBody::empty(),
             within: self.timing.answer,
         };
         let sent = self.send(request, &mut attempts).await;
@@ -260,6 +266,57 @@ impl Link {
         match answer.status {
             StatusCode::OK => Ok(answer),
             status => Err(explain::refused(transport.agent(), status, b"")),
+        }
+    }
+
+    /// Connects to a port of a chat. The inner error is that of the workspace of the agent.
+    ///
+    /// An attempt whose answer is lost is repeated: nothing was sent through its connection, which the agent then closes.
+    pub(crate) async fn connect(
+        &self,
+        chat: &ChatId,
+        port: u16,
+    ) -> Result<Result<Carried, process::Error>, CallError> {
+        let mut attempts = Attempts::new(Repeat::Harmless, self.timing.patience);
+        loop {
+            let failure = match self.connected_once(chat, port, &mut attempts).await {
+                Ok(connected) => return Ok(connected),
+                Err(failure) => failure,
+            };
+            self.after(failure, &mut attempts).await?;
+        }
+    }
+
+    async fn connected_once(
+        &self,
+        chat: &ChatId,
+        port: u16,
+        attempts: &mut Attempts,
+    ) -> Result<Result<Carried, process::Error>, Failure> {
+        let mut headers = HeaderMap::new();
+        headers.insert(OPERATIONS, VERSION.into());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
+        let (writer, body) = outgoing();
+        let request = Request {
+            method: Method::POST,
+            path: format!("{CONNECT}/{chat}/{port}", chat = chat.as_str()),
+            headers,
+            body: RequestBody::Stream(body),
+            // A server may take long to accept.
+            within: attempts.within(self.timing.answer) + ACCEPTS_WITHIN,
+        };
+        let (transport, answer) = self.send(request, attempts).await?;
+        let is_stream = answer.headers.get(CONTENT_TYPE) == Some(&HeaderValue::from_static(STREAM));
+        if answer.status == StatusCode::OK && is_stream {
+            return Ok(Ok(Carried::new(writer, answer.body)));
+        }
+        let (_, body) = self.read(&*transport, answer, MAX_SHORT).await?;
+        match serde_json::from_slice::<Result<(), process::Error>>(&body.bytes) {
+            Ok(Err(error)) => Ok(Err(error)),
+            _ => {
+                let text = "the answer of the agent to a connection cannot be read";
+                Err(Failure::Broken(text.into()))
+            }
         }
     }
 

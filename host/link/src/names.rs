@@ -8,6 +8,12 @@ pub(crate) const PATH: &str = "/api/v0/workspace";
 /// The version of the operations: of a request and of a tunnel, what the sender knows; of an answer, what the agent knows.
 pub const OPERATIONS: HeaderName = HeaderName::from_static("toolhost-operations");
 
+/// The path below which connections to ports are made: chat and port follow.
+pub const CONNECT: &str = "/api/v0/workspace/connect";
+
+/// The type of the answer to a request for a connection that was made.
+pub(crate) const STREAM: &str = "application/octet-stream";
+
 /// The run of the agent that a request is for, and that an answer comes from.
 pub(crate) const INSTANCE: HeaderName = HeaderName::from_static("toolhost-instance");
 

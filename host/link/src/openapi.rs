@@ -14,8 +14,9 @@ use serde_json::{Map, Value, json};
 use toolhost_workspace::operation::{
     Answered, Asked, Each, Identity, Numbered, Typed, VERSION, each,
 };
+use toolhost_workspace::process;
 
-use crate::names::PATH;
+use crate::names::{CONNECT, PATH, STREAM};
 
 /// The description, which never changes while the agent runs.
 static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| describe().to_string().into());
@@ -53,6 +54,32 @@ impl Each for Describing {
         } });
         self.paths.insert(format!("{PATH}/{}", O::NAME), path);
     }
+}
+
+/// Describes a connection to a port.
+fn connect(error: &schemars::Schema) -> Value {
+    let stream = json!({ "schema": { "type": "string", "format": "binary" } });
+    let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
+    json!({ "post": {
+        "operationId": "connect",
+        "tags": ["operations"],
+        "parameters": [
+            parameter("chat", json!({ "type": "string" })),
+            parameter("port", json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX })),
+            {
+                "name": "Toolhost-Operations", "in": "header", "required": true,
+                "schema": { "const": VERSION.to_string() },
+            },
+        ],
+        "requestBody": { "content": { STREAM: stream.clone() } },
+        "responses": {
+            "200": {
+                "description": "The bytes that the server sends, or why there is no connection.",
+                "content": { STREAM: stream, "application/json": { "schema": error } },
+            },
+            "default": { "$ref": "#/components/responses/Error" },
+        },
+    } })
 }
 
 fn describe() -> Value {
@@ -96,6 +123,8 @@ fn describe() -> Value {
         } });
         paths.insert(path.to_owned(), get);
     }
+    let error = generator.subschema_for::<Result<(), process::Error>>();
+    paths.insert(format!("{CONNECT}/{{chat}}/{{port}}"), connect(&error));
     json!({
         "openapi": "3.1.0",
         "info": {

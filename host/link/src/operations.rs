@@ -1,5 +1,6 @@
 //! `/api/v0/workspace`: the operations of a workspace as they are, for hosts that use it from another machine.
 
+mod connect;
 mod ended;
 mod notices;
 mod question;
@@ -23,7 +24,7 @@ use toolhost_workspace::operation::{
 use toolhost_workspace::{Context, Workspace};
 use uuid::Uuid;
 
-use crate::names::{EVENTS, INSTANCE, OPERATIONS, PATH};
+use crate::names::{CONNECT, EVENTS, INSTANCE, OPERATIONS, PATH};
 use crate::openapi;
 use notices::Hub;
 use toolhost_state::unix_time;
@@ -66,6 +67,10 @@ pub(crate) fn router(offer: &Offer) -> Router {
     let routes = Router::new()
         .route(PATH, get(identify))
         .route(&format!("{PATH}/events"), get(notices::notices))
+        .route(
+            &format!("{CONNECT}/{{chat}}/{{port}}"),
+            post(connect::connect),
+        )
         .route("/api/v0/openapi.json", get(openapi::description));
     let mut routes = Routes(routes);
     each(&mut routes);

@@ -7,12 +7,15 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
+use toolhost_state::id::ChatId;
 use toolhost_workspace::files;
 use toolhost_workspace::operation::{
-    Answer, Asked, Identity, Operation, Restrict, Start, TakeSnapshot, Typed, Wait,
+    Answer, Asked, Identity, ListPorts, Operation, Restrict, Start, TakeSnapshot, Typed, Wait,
 };
-use toolhost_workspace::process::{Error, Info, Shell, Subscriber, WaitOptions, Waited, Wake};
-use toolhost_workspace::{Context, Owner, Workspace};
+use toolhost_workspace::process::{
+    Connecting, Error, Info, Port, Shell, Subscriber, WaitOptions, Waited, Wake,
+};
+use toolhost_workspace::{Connection, Context, Owner, Workspace};
 
 use crate::ends::Ends;
 use crate::events::{Events, GONE};
@@ -163,6 +166,38 @@ impl Remote {
             }
         }
     }
+
+    /// Asks again until there is a port, or the time is over, so that no request waits for long. A process that has ended is asked for once
+    /// more: it has no ports.
+    async fn list_ports_in_rounds(&self, list: ListPorts) -> Result<Vec<Port>, Error> {
+        let until = Instant::now().checked_add(list.within);
+        let round = self.shared.link.timing.round;
+        loop {
+            let left = until.map_or(round, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
+            let begun = Instant::now();
+            let within = left.min(round);
+            let asked = || {
+                let list = ListPorts {
+                    within: within.saturating_sub(begun.elapsed()),
+                    ..list.clone()
+                };
+                Asked::from(Operation::from(list))
+            };
+            let done = self.shared.link.wait(asked).await?;
+            let mut ports = ListPorts::answered(done.answered.answer);
+            if let Err(error) = &mut ports {
+                self.better(Some(&list.chat), error);
+            }
+            let ports = ports?;
+            // An answer before its time says that nothing is left to wait for.
+            let is_early = begun.elapsed() < within;
+            if !ports.is_empty() || left <= round || is_early {
+                return Ok(ports);
+            }
+        }
+    }
 }
 
 impl Workspace for Remote {
@@ -178,8 +213,18 @@ impl Workspace for Remote {
         Box::pin(async move {
             match operation {
                 Operation::Wait(wait) => Answer::Wait(self.wait_in_rounds(wait).await),
+                Operation::ListPorts(list) => {
+                    Answer::ListPorts(self.list_ports_in_rounds(list).await)
+                }
                 other => self.send(context, other).await,
             }
+        })
+    }
+
+    fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
+        Box::pin(async move {
+            let connected = self.shared.link.connect(chat, port).await?;
+            connected.map(|carried| Box::new(carried) as Box<dyn Connection>)
         })
     }
 

@@ -5,22 +5,48 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Method, StatusCode};
 use toolhost_call::client;
+
+use crate::stream::Outgoing;
 
 /// The body of an answer, which may be a stream. Its errors are texts for the log.
 pub type Body = UnsyncBoxBody<Bytes, String>;
 
+/// The body of a request.
+#[derive(Debug)]
+pub(crate) enum RequestBody {
+    /// Bytes that are there already.
+    Bytes(Bytes),
+    /// Bytes that come while the answer is read.
+    Stream(Outgoing),
+}
+
+impl RequestBody {
+    /// Returns the body of a request that has none.
+    pub(crate) fn empty() -> Self {
+        Self::Bytes(Bytes::new())
+    }
+
+    /// Returns it as one type.
+    pub(crate) fn into_body(self) -> Outgoing {
+        match self {
+            Self::Bytes(bytes) => Full::new(bytes).map_err(|never| match never {}).boxed(),
+            Self::Stream(body) => body,
+        }
+    }
+}
+
 /// A request to an agent.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) method: Method,
     /// The path, from `/` on.
     pub(crate) path: String,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    pub(crate) body: RequestBody,
     /// How long to wait for the head of the answer.
     pub(crate) within: Duration,
 }

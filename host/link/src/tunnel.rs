@@ -24,6 +24,7 @@ use tower::ServiceExt;
 
 use toolhost_http::access::LocalAddress;
 use toolhost_http::problem::Problem;
+use toolhost_workspace::process::MAX_CONNECTIONS;
 
 /// How often each side asks the other whether it is there, and how long it waits for the answer. A connection of which one side is gone
 /// is noticed after both times.
@@ -31,6 +32,15 @@ pub const ALIVE_EVERY: Duration = Duration::from_secs(5);
 
 /// See [`ALIVE_EVERY`].
 pub const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// The most requests that the host sends at once: connections to ports, and operations.
+const MOST_STREAMS: u32 = 1024;
+
+/// The most bytes of one stream that are on their way in one direction, and not read yet.
+pub(crate) const STREAM_WINDOW: u32 = 256 << 10;
+
+/// The same of all streams together. Connections to ports that stand still leave room for everything else.
+pub(crate) const CONNECTION_WINDOW: u32 = 2 * MAX_CONNECTIONS as u32 * STREAM_WINDOW;
 
 /// A stream that can be read and written.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -120,6 +130,9 @@ pub async fn answer(tunnel: Tunnel, routes: Router) -> Result<(), hyper::Error> 
         .timer(TokioTimer::new())
         .keep_alive_interval(ALIVE_EVERY)
         .keep_alive_timeout(ANSWER_WITHIN)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_concurrent_streams(MOST_STREAMS)
         .serve_connection(TokioIo::new(tunnel.0), service);
     serving.await
 }

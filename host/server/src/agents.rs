@@ -16,7 +16,7 @@ use toolhost_http::forward::remove_of_connection;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::{Edge, body};
 use toolhost_link::tunnel;
-use toolhost_link::{AGENTS, Alive, Dialled, PassError};
+use toolhost_link::{AGENTS, Alive, CONNECT, Dialled, PassError, PassedBody};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::operation::VERSION;
@@ -79,19 +79,30 @@ fn name(request: &Request) -> Option<WorkspaceName> {
         .ok()
 }
 
+/// Returns the path of a request as the agent knows it.
+fn target_of(request: &Request) -> &str {
+    let target = request.uri().path().strip_prefix(AGENTS);
+    target.unwrap_or_default()
+}
+
 async fn pass(State(host): State<Host>, request: Request) -> Result<Response, Problem> {
     let gone = || Problem::new(Kind::OTHER_HOST, PassError::NotConnected.to_string());
     let (name, agents) = name(&request).zip(host.agents()).ok_or_else(gone)?;
-    let target = request.uri().path().strip_prefix(AGENTS);
-    let target = target.unwrap_or_default().parse();
+    let target = target_of(&request).parse();
     let target = target
         .map_err(|error: axum::http::uri::InvalidUri| Problem::broken_request(error.to_string()))?;
     let (method, mut headers) = (request.method().clone(), request.headers().clone());
     remove_of_connection(&mut headers);
-    let (bytes, _held) = body::read(request, toolhost_agent::BODY_BYTES)
-        .await?
-        .into_parts();
-    let mut asked = axum::http::Request::new(bytes.into());
+    let is_stream = target_of(&request).starts_with(CONNECT);
+    let (body, _held) = match is_stream {
+        true => (PassedBody::Stream(request.into_body()), None),
+        false => {
+            let read = body::read(request, toolhost_agent::BODY_BYTES).await?;
+            let (bytes, held) = read.into_parts();
+            (PassedBody::Bytes(bytes.into()), Some(held))
+        }
+    };
+    let mut asked = axum::http::Request::new(body);
     (*asked.method_mut(), *asked.uri_mut(), *asked.headers_mut()) = (method, target, headers);
     let answer = agents.dialled().pass(&name, asked).await;
     let mut answer = answer.map_err(|error| match error {

@@ -1,0 +1,154 @@
+//! Connections to ports as the bodies of a request and of its answer, on both sides.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt, TryStreamExt};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyDataStream, BodyExt, StreamBody};
+use hyper::body::{Body, Frame};
+use parking_lot::Mutex;
+use tokio::io::{
+    AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf, duplex,
+};
+use tokio_util::io::{ReaderStream, StreamReader};
+use tokio_util::task::AbortOnDropHandle;
+use toolhost_workspace::Connection;
+
+use crate::transport;
+
+/// The most bytes of each direction that wait on one side, besides those in buffers of the network.
+const BUFFER: usize = 64 << 10;
+
+/// The most bytes of one frame.
+const PIECE: usize = 32 << 10;
+
+/// The body of a request that is a stream.
+pub(crate) type Outgoing = BoxBody<Bytes, io::Error>;
+
+/// Returns the writer of a body, and the body. The body ends when the writer is shut down or dropped.
+pub(crate) fn outgoing() -> (DuplexStream, Outgoing) {
+    let (writer, reader) = duplex(BUFFER);
+    let pieces = ReaderStream::with_capacity(reader, PIECE).map_ok(Frame::data);
+    (writer, BodyExt::boxed(StreamBody::new(pieces)))
+}
+
+/// Returns the body of a request of another host as one that is sent on.
+pub(crate) fn passed(body: axum::body::Body) -> Outgoing {
+    let body = body.map_err(io::Error::other);
+    // Only one task at a time has it.
+    SyncBody(Mutex::new(Box::pin(body))).boxed()
+}
+
+/// A body that several threads may see.
+struct SyncBody<B>(Mutex<Pin<Box<B>>>);
+
+impl<B: Body> Body for SyncBody<B> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        self.0.get_mut().as_mut().poll_frame(context)
+    }
+}
+
+/// A connection whose bytes travel in the bodies of a request and of its answer.
+pub(crate) struct Carried {
+    writer: DuplexStream,
+    reader: StreamReader<Received, Bytes>,
+}
+
+/// The pieces of an answer.
+type Received = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
+
+impl Carried {
+    /// Makes a connection of the writer of a request and the body of its answer.
+    pub(crate) fn new(writer: DuplexStream, answer: transport::Body) -> Self {
+        let pieces = BodyDataStream::new(answer);
+        let pieces = pieces.map_err(|text| io::Error::new(io::ErrorKind::ConnectionReset, text));
+        Self {
+            writer,
+            reader: StreamReader::new(Box::pin(pieces)),
+        }
+    }
+}
+
+impl AsyncRead for Carried {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.reader).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Carried {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.writer).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(context)
+    }
+}
+
+/// Passes the body of a request on to a connection, and returns what comes from the connection.
+///
+/// The end of either direction is passed on. If the reader of the answer is gone before its end, or the request breaks off, the connection
+/// is closed.
+pub(crate) fn carry(connection: Box<dyn Connection>, request: axum::body::Body) -> Carrying {
+    let (reader, writer) = tokio::io::split(connection);
+    let sending = tokio::spawn(send(request.into_data_stream(), writer));
+    Carrying {
+        pieces: ReaderStream::with_capacity(reader, PIECE),
+        sending: Some(AbortOnDropHandle::new(sending)),
+    }
+}
+
+async fn send(mut pieces: axum::body::BodyDataStream, mut writer: WriteHalf<Box<dyn Connection>>) {
+    while let Some(piece) = pieces.next().await {
+        let Ok(piece) = piece else {
+            return;
+        };
+        if writer.write_all(&piece).await.is_err() {
+            return;
+        }
+    }
+    _ = writer.shutdown().await;
+}
+
+/// The bytes that come from a connection.
+pub(crate) struct Carrying {
+    pieces: ReaderStream<ReadHalf<Box<dyn Connection>>>,
+    /// Sends the other direction. It ends with this, unless this has come to its end.
+    sending: Option<AbortOnDropHandle<()>>,
+}
+
+impl Stream for Carrying {
+    type Item = io::Result<Bytes>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.pieces.poll_next_unpin(context));
+        if next.is_none()
+            && let Some(sending) = self.sending.take()
+        {
+            // The client may go on to send.
+            sending.detach();
+        }
+        Poll::Ready(next)
+    }
+}
