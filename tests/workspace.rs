@@ -6,12 +6,14 @@ mod files;
 mod input;
 pub(crate) mod kinds;
 mod observing;
+mod ports;
 mod processes;
 mod uploads;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolhost_sandbox::Policy;
 use toolhost_workspace::Workspace;
 use toolhost_workspace::process::{
     Command, Error, Info, Signal, State, Stdin, WaitOptions, Waited, Wake,
@@ -29,8 +31,13 @@ struct Place {
 
 impl Place {
     async fn new() -> Self {
+        Self::with(crate::harness::without_namespaces(), &[]).await
+    }
+
+    /// A workspace whose commands have this policy, which an agent that connects gets as arguments.
+    async fn with(policy: Policy, arguments: &[&str]) -> Self {
         let root = tempfile::tempdir().unwrap();
-        let (workspace, _agent) = elsewhere::of_any_kind(root.path()).await;
+        let (workspace, _agent) = elsewhere::of_any_kind_with(root.path(), policy, arguments).await;
         Self {
             workspace,
             root,

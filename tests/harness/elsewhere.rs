@@ -11,6 +11,7 @@ use toolhost_call::call::{Ledger, Limits};
 use toolhost_link::{Address, Agents, AgentsConfig, TlsFiles};
 use toolhost_local::process::Config;
 use toolhost_local::{Local, files};
+use toolhost_sandbox::Policy;
 use toolhost_state::secret::Secret;
 use toolhost_workspace::files::FilesGrant;
 use toolhost_workspace::{AgentSpec, Provider, Spec, Workspace};
@@ -27,11 +28,21 @@ pub(crate) fn is_elsewhere() -> bool {
     std::env::var_os(KIND).is_some()
 }
 
+/// Returns whether tests run on the workspace of an agent that connects.
+pub(crate) fn dials() -> bool {
+    std::env::var(KIND).is_ok_and(|kind| kind == "dialled")
+}
+
 /// Opens a directory as a workspace on this machine.
 pub(crate) async fn local(root: &Path) -> Arc<Local> {
+    local_with(root, without_namespaces()).await
+}
+
+/// The same, with commands of this policy.
+async fn local_with(root: &Path, sandbox: Policy) -> Arc<Local> {
     let config = Config {
         spawner: Some(spawner()),
-        sandbox: without_namespaces(),
+        sandbox,
         ..Config::new(root.canonicalize().unwrap())
     };
     let local = Local::open(config, files::Config::new(root), &temporary()).await;
@@ -176,7 +187,16 @@ impl Drop for Gateway {
 pub(crate) async fn of_any_kind(
     root: &Path,
 ) -> (Arc<dyn Workspace>, Option<Box<dyn Any + Send + Sync>>) {
-    let local = local(root).await;
+    of_any_kind_with(root, without_namespaces(), &[]).await
+}
+
+/// The same, with commands of this policy, which an agent that connects gets as arguments.
+pub(crate) async fn of_any_kind_with(
+    root: &Path,
+    sandbox: Policy,
+    arguments: &[&str],
+) -> (Arc<dyn Workspace>, Option<Box<dyn Any + Send + Sync>>) {
+    let local = local_with(root, sandbox).await;
     match std::env::var(KIND).as_deref() {
         Err(_) => (local, None),
         Ok("agent" | super::cluster::KIND) => {
@@ -186,7 +206,7 @@ pub(crate) async fn of_any_kind(
         }
         Ok("dialled") => {
             let gateway = Gateway::start().await;
-            let remote = gateway.workspace("agent", root, &[]).await;
+            let remote = gateway.workspace("agent", root, arguments).await;
             (remote, Some(Box::new(gateway)))
         }
         Ok(other) => panic!("there is no kind {other:?} of workspaces"),
