@@ -15,6 +15,7 @@ mod lookup;
 mod notices;
 mod once;
 mod openapi;
+mod ports;
 mod problems;
 mod processes;
 mod workspaces;

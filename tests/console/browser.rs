@@ -2,6 +2,7 @@
 
 mod chats;
 mod docs;
+mod vite;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -32,30 +32,37 @@ pub(crate) fn command(root: &Path, state: &Path) -> Command {
 pub(crate) struct Agent {
     pub(crate) root: TempDir,
     process: Child,
+    arguments: Vec<String>,
 }
 
 impl Agent {
     /// Starts the agent, which connects to a server.
     pub(crate) fn start(url: &str) -> Self {
-        let root = tempfile::tempdir().unwrap();
-        let process = Self::run(&root, url);
-        Self { root, process }
+        Self::start_with(url, &[])
     }
 
-    fn run(root: &TempDir, url: &str) -> Child {
-        let root = root.path();
-        run(
-            url,
-            "build",
+    /// The same, with further arguments.
+    pub(crate) fn start_with(url: &str, arguments: &[&str]) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let arguments: Vec<_> = arguments.iter().map(ToString::to_string).collect();
+        let process = Self::run(&root, url, &arguments);
+        Self {
             root,
-            &root.join(".state"),
-            &["--workspace-anyway"],
-        )
+            process,
+            arguments,
+        }
+    }
+
+    fn run(root: &TempDir, url: &str, further: &[String]) -> Child {
+        let root = root.path();
+        let mut arguments = vec!["--workspace-anyway"];
+        arguments.extend(further.iter().map(String::as_str));
+        run(url, "build", root, &root.join(".state"), &arguments)
     }
 
     /// Starts it again, so that it connects to this server.
     pub(crate) fn again(&mut self, url: &str) {
-        self.process = Self::run(&self.root, url);
+        self.process = Self::run(&self.root, url, &self.arguments);
     }
 
     pub(crate) fn end(&mut self) {

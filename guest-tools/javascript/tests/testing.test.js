@@ -140,6 +140,16 @@ test("a chat is told, and waits for several processes", () => {
   assert.deepEqual(fakes.notices, [["a", {}], ["b", { pattern: "ready", since: 4 }]]);
 });
 
+test("a server listens, and another command ends", () => {
+  const fakes = new FakeProcesses().starts(new FakeProcess("a").listens(8080, "http://a/")).starts(new FakeProcess("b").after(2).exits(1));
+  withHost({ processes: fakes }, () => {
+    const [server, other] = ["serve", "fail"].map((name) => processes.start(name));
+    assert.deepEqual(server.listening(60), [{ number: 8080, url: "http://a/", expiresAt: undefined }]);
+    assert.deepEqual(other.listening(60), []);
+    assert.equal(other.snapshot().state.kind, "exited");
+  });
+});
+
 test("a process without input refuses it", () => {
   const silent = new FakeProcess("p1").takesInput().shows({ text: "?" });
   const stuck = new FakeProcess("p2").failsToTakeInput("failed", "wrote 0 of 1 bytes");

@@ -96,6 +96,15 @@ export interface Info {
   total: number;
 }
 
+/** A TCP port on which a process listens. */
+export interface Port {
+  number: number;
+  /** The address at which a person opens what listens there, without a token; absent if the host shows none. */
+  url?: string;
+  /** The time from which on the address leads nowhere, in seconds since 1970. */
+  expiresAt?: number;
+}
+
 export interface Process {
   readonly id: string;
   wait(timeout: number, options?: WaitOptions): Waited;
@@ -117,6 +126,8 @@ export interface Process {
    * expression. Returns the id of the notice.
    */
   notify(on?: { pattern?: string; since?: number }): string;
+  /** Returns the ports on which the command listens, ascending. Waits for the first one for this time, but no longer than it runs. */
+  listening(timeout: number): Port[];
 }
 
 /** Returns the shell that runs commands. Throws `HostError`. */

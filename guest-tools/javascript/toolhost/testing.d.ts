@@ -47,6 +47,8 @@ export declare class FakeProcess {
   lingers(code: number, ...survivors: { pid: number; command: string }[]): this;
   isLost(text: string): this;
   isDenied(...denials: string[]): this;
+  /** Listens on this port from its start on. */
+  listens(number: number, url?: string, expiresAt?: number): this;
   /** Shows this in its terminal, unless the plugin starts the process without one. The screen gets the terminal's size. */
   shows(screen: Partial<Screen>): this;
   /** Has an open standard input, unless the plugin starts the process without one: for a process of `FakeProcesses.has`. */

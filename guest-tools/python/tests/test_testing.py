@@ -107,6 +107,14 @@ class Kit(unittest.TestCase):
             self.assertEqual(processes.wait_any(both[:1], 60), ("ended", both[0]))
         self.assertEqual(fakes.notices, [("a", None, 0), ("b", "ready", 4)])
 
+    def test_a_server_listens_and_another_command_ends(self):
+        fakes = FakeProcesses().starts(FakeProcess("a").listens(8080, "http://a/")).starts(FakeProcess("b").after(2).exits(1))
+        with testing.host(processes=fakes):
+            server, other = (processes.start(name) for name in ("serve", "fail"))
+            self.assertEqual(server.listening(60), [processes.Port(8080, "http://a/")])
+            self.assertEqual(other.listening(60), [])
+            self.assertEqual(other.snapshot().state.kind, "exited")
+
     def test_a_process_without_input_refuses_it(self):
         silent = FakeProcess("p1").takes_input().shows(processes.Screen("?"))
         stuck = FakeProcess("p2").fails_to_take_input("failed", "wrote 0 of 1 bytes")

@@ -115,6 +115,19 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Port:
+    """A TCP port on which a process listens.
+
+    `url` is the address at which a person opens what listens there, without a token, or `None` if the host shows none;
+    `expires_at` the time from which on it leads nowhere, in seconds since 1970.
+    """
+
+    number: int
+    url: str | None = None
+    expires_at: int | None = None
+
+
+@dataclass(frozen=True)
 class Info:
     """One process in a list. Moments are milliseconds since 1970."""
 
@@ -156,7 +169,9 @@ def start(
     input, and `resize(rows, columns)` gives the terminal another size; each of these three returns the state. In a terminal a line
     ends with `\\r`, control characters act (`\\x03` is Ctrl-C), and `close_input` types Ctrl-D. `notify(pattern=None, since=0)` has the
     chat told, after the call as well, when the process ends, or when its output from a cursor on matches a regular expression; it
-    returns the id of the notice. The process is a context manager; its end lets go of the handle, and ends nothing.
+    returns the id of the notice. `listening(timeout)` returns the `Port`s on which the command listens, ascending, and waits for the
+    first one for this time, but no longer than the command runs. The process is a context manager; its end lets go of the handle, and
+    ends nothing.
 
     Raises `HostError`.
     """

@@ -13,8 +13,8 @@ use std::fmt;
 use std::time::Duration;
 
 pub use crate::bindings::processes::toolhost::plugin::processes::{
-    Cause, Chunk, ExitStatus, ExpectedOutput, Info, Saved, Screen, Shell, Signal, Snapshot, State,
-    Stdin, Survivor, TerminalSize, Trigger, Waited, WaitedAny, Wake,
+    Cause, Chunk, ExitStatus, ExpectedOutput, Info, ListeningPort, Saved, Screen, Shell, Signal,
+    Snapshot, State, Stdin, Survivor, TerminalSize, Trigger, Waited, WaitedAny, Wake,
 };
 pub use host::Host;
 
@@ -130,6 +130,14 @@ pub trait Process: fmt::Debug {
     /// [`Error::Invalid`] if the pattern is no regular expression, [`Error::Limit`] if the chat waits for 64 notices, or the process cannot be
     /// reached.
     fn notify(&self, on: &Trigger) -> Result<String, Error>;
+
+    /// Returns the TCP ports on which the processes of the command listen, ascending. Waits for the first one for this time, but no longer
+    /// than the command runs, and than the host lets a call wait.
+    ///
+    /// # Errors
+    ///
+    /// The process cannot be reached.
+    fn listening(&self, timeout: Duration) -> Result<Vec<ListeningPort>, Error>;
 }
 
 #[expect(

@@ -46,6 +46,10 @@ fn process(script: &Value) -> FakeProcess {
             application_keys: script["alternate"] == true,
         });
     }
+    for port in script["listens_on"].as_array().into_iter().flatten() {
+        let number = port[0].as_u64().and_then(|number| number.try_into().ok());
+        process = process.listens_on(number.unwrap(), port[1].as_str());
+    }
     if let Some(error) = text(script, "input_fails") {
         process = process.fails_to_take_input(Error::Failed(error.to_owned()));
     }

@@ -15,12 +15,16 @@ use toolhost_sdk::{Call, Example, Reply, Schema, Tool, ToolError, context, paths
 use crate::duration::{self, Argument, Parsed};
 use crate::notes::{self, Notes, Rank};
 use crate::notify::Notify;
+use crate::process_output::{self, Look};
 use crate::report::{Report, Status};
 use crate::several::{self, WaitFor, Waited};
-use crate::{background, clip, invalid, start_error, wait};
+use crate::{background, clip, invalid, ports, start_error, wait};
 
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 const MAX_TIMEOUT: Duration = Duration::from_hours(1);
+
+/// How long to wait until a server listens.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a command with a trailing `&` is looked at, so that the reply tells of one that ends at once.
 const LOOK: Duration = Duration::from_millis(100);
@@ -62,6 +66,9 @@ pub(crate) struct Arguments {
     /// for commands whose result you need, prefer foreground with a longer timeout. Use this parameter instead of shell
     /// '&', which leaves an untracked process that process_output cannot read.
     run_in_background: Option<bool>,
+    /// The command is a server, such as "npm run dev". It runs in the background, and the reply comes when it listens on a TCP port, at the
+    /// latest after the timeout (here default "30s"), with its output so far and ports: each with the url at which the user can open it.
+    server: Option<bool>,
     /// Run the command in a terminal of 24 rows and 80 columns: for programs that ask, draw or want one, such as python3, gdb, vim, npm init
     /// or ssh-keygen. Type with process_input. The reply comes when the program waits for input, at the latest after the timeout, and has
     /// the screen.
@@ -115,7 +122,8 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     if arguments.command.is_empty() {
         return Err(invalid("command is required"));
     }
-    let asked_for_background = arguments.run_in_background.unwrap_or(false);
+    let is_server = arguments.server.unwrap_or(false);
+    let asked_for_background = is_server || arguments.run_in_background.unwrap_or(false);
     let shell = processes.shell();
     let promoted = match &shell {
         Ok(shell) if !asked_for_background => background::promote(&arguments.command, *shell),
@@ -124,14 +132,19 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     let is_promoted = promoted.is_some();
     let in_background = asked_for_background || is_promoted;
     // The timeout of a background command means nothing, whatever it is.
-    let timeout = if in_background {
+    let timeout = if in_background && !is_server {
         Duration::ZERO
     } else {
         let argument = duration::one_of(
             ("timeout", arguments.timeout),
             ("timeout_ms", arguments.timeout_ms),
         )?;
-        timeout(argument.as_ref())?
+        let default = if is_server {
+            SERVER_TIMEOUT
+        } else {
+            DEFAULT_TIMEOUT
+        };
+        timeout(argument.as_ref(), default)?
     };
 
     let workdir = arguments.workdir.filter(|workdir| !workdir.is_empty());
@@ -175,6 +188,10 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
     }
     let report = match started {
         Err(error) => not_started(&error, in_background),
+        Ok(process) if is_server => Report {
+            background_process_id: Some(process.id()),
+            ..listening(process.as_ref(), notify.as_ref(), timeout, begin)
+        },
         Ok(process) if in_background && !(is_promoted && ends_at_once(process.as_ref())) => {
             if is_promoted {
                 notes.add(Rank::Surprise, notes::promoted(&process.id()));
@@ -215,9 +232,9 @@ fn ends_at_once(process: &dyn Process) -> bool {
     waited.is_ok_and(|waited| matches!(waited.state, State::Exited(_) | State::Lost(_)))
 }
 
-fn timeout(argument: Option<&Argument>) -> Result<Duration, ToolError> {
+fn timeout(argument: Option<&Argument>, default: Duration) -> Result<Duration, ToolError> {
     let Some(text) = argument else {
-        return Ok(DEFAULT_TIMEOUT);
+        return Ok(default);
     };
     match text.parse() {
         Ok(Parsed::Positive(timeout)) if timeout <= MAX_TIMEOUT => Ok(timeout),
@@ -275,6 +292,27 @@ fn started_in_background(
     }
     report.note = notes.join();
     report
+}
+
+/// Reports a server once it listens, has ended, or the timeout is over.
+fn listening(
+    process: &dyn Process,
+    notify: Option<&Notify>,
+    timeout: Duration,
+    begin: Instant,
+) -> Report {
+    let id = process.id();
+    let ports = ports::wait(process, timeout, begin);
+    let seen = ports
+        .and_then(|ports| process_output::seen(process, &Look::at(&id), None, notify, Some(ports)));
+    let report = seen.unwrap_or_else(|error| {
+        // It may run all the same.
+        Report::failed(format!("wait for the server: {error}"))
+    });
+    Report {
+        wall_duration_ms: milliseconds(begin.elapsed()),
+        ..report
+    }
 }
 
 /// Waits for the end of processes after which a command is to start. Returns a report if it cannot be started.

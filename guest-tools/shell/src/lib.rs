@@ -18,6 +18,7 @@ mod keys;
 mod kill;
 mod notes;
 mod notify;
+mod ports;
 mod process_input;
 mod process_list;
 mod process_output;

@@ -301,6 +301,18 @@ pub(crate) fn more_output(cursor: u64) -> String {
 /// The process has not ended. The text is that of the reference.
 pub(crate) const STILL_RUNNING: &str = "process is still running";
 
+/// The user can open a server.
+pub(crate) const PORT_FOR_USER: &str = "The user opens the server at url: give it to them as it is. Commands of this chat reach it at \
+    localhost. It runs in the background until it is ended.";
+
+/// Nobody but commands can open a server.
+pub(crate) const PORT_FOR_NOBODY: &str =
+    "Commands of this chat reach the server at localhost; there is no address for the user.";
+
+/// A command listens nowhere.
+pub(crate) const NO_PORT: &str = "The process runs, and listens on no TCP port yet. Its output may say why; process_output with ports: true \
+    waits for the first one.";
+
 /// The command printed a file. The text is that of the reference.
 pub(crate) const FILE_DUMP: &str =
     "Consider using read_file instead of dumping file contents with shell commands.";

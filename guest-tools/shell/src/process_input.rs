@@ -156,7 +156,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         base64: false,
         is_input: true,
     };
-    let report = process_output::seen(process.as_ref(), &look, waited, None);
+    let report = process_output::seen(process.as_ref(), &look, waited, None, None);
     match (report, until) {
         (Ok(report), _) => Ok(report),
         (Err(Error::Invalid(reason)), Some(until)) => Ok(Report::failed(format!(

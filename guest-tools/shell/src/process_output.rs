@@ -6,7 +6,8 @@ use base64::prelude::{BASE64_STANDARD, Engine as _};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolhost_sdk::processes::{
-    Chunk, Error, Host, Process, Processes, Snapshot, State, WaitOptions, Waited, Wake,
+    Chunk, Error, Host, ListeningPort, Process, Processes, Snapshot, State, WaitOptions, Waited,
+    Wake,
 };
 use toolhost_sdk::{Call, Hints, Reply, Schema, Tool, ToolError};
 
@@ -18,7 +19,7 @@ use crate::notes::{self, Notes, Rank};
 use crate::notify::Notify;
 use crate::report::Report;
 use crate::several::{self, WaitFor};
-use crate::{invalid, prompt, wait};
+use crate::{invalid, ports, prompt, wait};
 
 const DEFAULT_WAIT: Duration = Duration::from_secs(10);
 const MIN_WAIT: Duration = Duration::from_secs(1);
@@ -70,6 +71,9 @@ pub(crate) struct Arguments {
     /// If the process still runs when this replies, have the chat told of its end, or of output that matches a pattern, instead of asking
     /// again and again: {"on": "exit"} or {"on": "output", "pattern": "ready|error"}.
     notify: Option<Notify>,
+    /// Wait no longer than until the process listens on a TCP port, and reply with its ports: each with the url at which the user can open
+    /// the server there.
+    ports: Option<bool>,
     /// Reply with the bytes themselves, as base64 in place of output: since (default 0) and max_bytes say which. For output that is no
     /// text.
     base64: Option<bool>,
@@ -109,6 +113,7 @@ struct Request<'a> {
     timeout: Duration,
     until: Option<&'a str>,
     notify: Option<&'a Notify>,
+    ports: bool,
 }
 
 /// What a reply shows of a process.
@@ -121,6 +126,19 @@ pub(crate) struct Look<'a> {
     pub(crate) base64: bool,
     /// Whether this is the reply to an input. Then the screen of a program that uses all of it stands for the output.
     pub(crate) is_input: bool,
+}
+
+impl<'a> Look<'a> {
+    /// Returns that at both ends of the output of a process.
+    pub(crate) fn at(id: &'a str) -> Self {
+        Self {
+            id,
+            since: None,
+            max_bytes: DEFAULT_MAX_BYTES,
+            base64: false,
+            is_input: false,
+        }
+    }
 }
 
 /// Runs one call.
@@ -153,6 +171,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         ))
     })?;
     let base64 = arguments.base64.unwrap_or_default();
+    let ports = arguments.ports.unwrap_or_default();
     if !ids.is_empty() {
         let ids = several::checked("process_ids", ids)?;
         let of_one = [
@@ -164,6 +183,7 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
             ),
             ("base64", base64),
             ("notify", arguments.notify.is_some()),
+            ("ports", ports),
         ];
         if let Some((name, _)) = of_one.iter().find(|(_, is_there)| *is_there) {
             return Err(invalid(format!("pass process_ids or {name}, not both")));
@@ -185,7 +205,11 @@ pub(crate) fn run(processes: &dyn Processes, arguments: Arguments) -> Result<Rep
         // Models fill in what they do not need.
         until: arguments.until.as_deref().filter(|until| !until.is_empty()),
         notify: arguments.notify.as_ref(),
+        ports,
     };
+    if ports && request.until.is_some() {
+        return Err(invalid("pass until or ports, not both"));
+    }
     match report(processes, &request) {
         Ok(report) => Ok(report),
         Err(Error::Invalid(reason)) if request.until.is_some() => Err(invalid(format!(
@@ -226,6 +250,10 @@ pub(crate) fn wait_timeout(argument: Option<&Argument>) -> Result<Duration, Tool
 fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Error> {
     let look = &request.look;
     let process = processes.open(look.id)?;
+    if request.ports {
+        let ports = ports::wait(process.as_ref(), request.timeout, Instant::now())?;
+        return seen(process.as_ref(), look, None, request.notify, Some(ports));
+    }
     let options = WaitOptions {
         timeout: request.timeout,
         since: match look.since {
@@ -240,15 +268,16 @@ fn report(processes: &dyn Processes, request: &Request<'_>) -> Result<Report, Er
     } else {
         Some(wait::wait(process.as_ref(), &options, Instant::now()))
     };
-    seen(process.as_ref(), look, waited, request.notify)
+    seen(process.as_ref(), look, waited, request.notify, None)
 }
 
-/// Reports how a process stands and what it printed, after a wait or without one.
+/// Reports how a process stands and what it printed, after a wait or without one, and its ports if they were looked for.
 pub(crate) fn seen(
     process: &dyn Process,
     look: &Look<'_>,
     waited: Option<Result<Waited, Error>>,
     notify: Option<&Notify>,
+    ports: Option<Vec<ListeningPort>>,
 ) -> Result<Report, Error> {
     if let Some(Err(Error::Invalid(reason))) = waited {
         return Err(Error::Invalid(reason));
@@ -269,7 +298,7 @@ pub(crate) fn seen(
         report.success = true;
         if wake == Some(Wake::Clamped) {
             notes.add(Rank::Running, notes::clamped(look.id));
-        } else if !look.is_input && notify.is_none() {
+        } else if !look.is_input && notify.is_none() && ports.is_none() {
             notes.add(Rank::Running, notes::STILL_RUNNING);
         }
     }
@@ -303,6 +332,9 @@ pub(crate) fn seen(
             false => notes::PROMPT,
         };
         notes.add(Rank::Cause, note);
+    }
+    if let Some(ports) = ports {
+        ports::show(ports, &mut report, &mut notes);
     }
     if let Some(notify) = notify {
         let since = report.cursor.unwrap_or(snapshot.total);

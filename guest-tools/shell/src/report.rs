@@ -8,6 +8,7 @@ use toolhost_view::{Truncation, View, Windows};
 use crate::binary::Binary;
 use crate::git;
 use crate::notes::{self, Notes, Rank};
+use crate::ports::Port;
 
 /// The reply. What does not apply is left out.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -89,6 +90,9 @@ pub(crate) struct Report {
     /// The id of the notice that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<String>,
+    /// The ports on which it listens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ports: Vec<Port>,
     /// The processes of process_ids, in that order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) processes: Vec<Standing>,

@@ -21,11 +21,7 @@ pub(crate) fn wait(
     options: &WaitOptions,
     begin: Instant,
 ) -> Result<Waited, Error> {
-    // The host says that nothing remains only where nothing is known.
-    let remaining = Some(context::remaining()).filter(|remaining| !remaining.is_zero());
-    let until =
-        remaining.map(|remaining| begin.elapsed() + remaining.saturating_sub(TIME_TO_REPLY));
-    let timeout = until.map_or(options.timeout, |until| until.min(options.timeout));
+    let timeout = left(options.timeout, begin);
     loop {
         let left = timeout.saturating_sub(begin.elapsed());
         let waited = process.wait(&WaitOptions {
@@ -45,6 +41,15 @@ pub(crate) fn wait(
             _ => return Ok(waited),
         }
     }
+}
+
+/// Returns the timeout, which counts from `begin`, or a shorter one with which the call has time to reply.
+pub(crate) fn left(timeout: Duration, begin: Instant) -> Duration {
+    // The host says that nothing remains only where nothing is known.
+    let remaining = Some(context::remaining()).filter(|remaining| !remaining.is_zero());
+    let until =
+        remaining.map(|remaining| begin.elapsed() + remaining.saturating_sub(TIME_TO_REPLY));
+    until.map_or(timeout, |until| until.min(timeout))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sharing: links by which a person without a token gets a file of a chat.
+//! Sharing: links by which a person without a token gets a file of a chat, or uses a server of it.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -55,6 +55,15 @@ pub struct SharedFile {
     pub media_type: &'static str,
 }
 
+/// A link to a server of a chat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortLink {
+    /// The address, which needs no token.
+    pub url: String,
+    /// The end of the link, in seconds since the Unix epoch.
+    pub expires_at_unix: u64,
+}
+
 /// A reason why a file was not shared. The texts are for models and people.
 #[derive(Debug, thiserror::Error)]
 pub enum ShareError {
@@ -89,4 +98,8 @@ pub trait Sharing: fmt::Debug + Send + Sync {
     ///
     /// See [`ShareError`].
     fn share<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<SharedFile, ShareError>>;
+
+    /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Whoever
+    /// has it can use the server, until it expires.
+    fn port(&self, chat: &ChatId, port: u16, principal: &str) -> Option<PortLink>;
 }

@@ -18,6 +18,7 @@ mod notices;
 mod observe;
 mod offer;
 mod plugins;
+mod ports;
 mod readers;
 mod sessions;
 mod start_error;
@@ -59,7 +60,7 @@ pub use embedded::{
 };
 pub use files::{ChatFiles, READ_TOOL, WRITE_TOOL};
 pub use input::{INPUT_TOOL, InputError};
-pub use links::{Link, LinkError, PublicAddress, SHARE_TOOL, Target};
+pub use links::{LINK, Link, LinkError, PublicAddress, SHARE_TOOL, Target};
 pub use live::{CallNow, ProcessNow};
 pub use offer::{Offer, ToolMode};
 pub use plugins::{
@@ -67,6 +68,7 @@ pub use plugins::{
     PluginState, library, name_of, named_files,
 };
 use plugins::{Listed, Plugins};
+pub use ports::{OUTPUT_TOOL, PortConnection, PortError};
 pub use start_error::StartError;
 use toolhost_link::Agents;
 use workspaces::Workspaces;

@@ -10,6 +10,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod parts;
+mod ports;
 mod unknown;
 mod v1;
 mod visibility;
@@ -68,7 +69,8 @@ pub fn router(parts: impl Into<ServerParts>, access: Access) -> Router {
         routes = routes.merge(toolhost_link::routes(parts.offer(), &edge));
     }
     let reword = Some(toolhost_agent::as_api_errors as Reword);
-    edge.around(routes, metrics, &v1::headers(), reword)
+    let routes = edge.around(routes, metrics, &v1::headers(), reword);
+    ports::beside(routes, host)
 }
 
 /// Serves a host until `shutdown` is ready, then ends calls and processes and returns the processes that were still live.

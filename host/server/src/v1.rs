@@ -19,6 +19,7 @@ mod now;
 mod pages;
 mod paths;
 mod plugins;
+mod ports;
 mod processes;
 mod tools;
 mod workspaces;
@@ -51,6 +52,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(processes::routes())
         .merge(notices::routes())
         .merge(files::routes())
+        .merge(ports::routes())
         .merge(chats::routes())
         .merge(workspaces::routes())
         .merge(plugins::routes())

@@ -92,7 +92,11 @@ fn mode(text: &str) -> Result<Mode, &'static str> {
 }
 
 /// Reads an origin. An empty origin comes from a variable that is set to an empty text.
-fn origin(text: &str) -> Result<String, String> {
+///
+/// # Errors
+///
+/// If the text is neither.
+pub fn origin(text: &str) -> Result<String, String> {
     if text.is_empty() || is_origin(text) {
         return Ok(text.to_owned());
     }
@@ -258,6 +262,7 @@ pub async fn run<S: Served>(
         tracing::info!("SIGHUP: the files of the configuration are read again");
         notify::ready();
     });
+    served.listens(&listeners);
     for url in &urls {
         logging::notice(format_args!("listening on {url}"), &[("url", url)]);
     }

@@ -1,5 +1,7 @@
 //! `toolhost serve`.
 
+mod people;
+
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -109,6 +111,8 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
+    people: people::Options,
+    #[command(flatten)]
     console: ConsoleOptions,
     #[command(flatten)]
     pub(super) host: host::Options,
@@ -179,6 +183,7 @@ pub(super) async fn run(
         Ok(Tools {
             parts,
             drain: options.drain,
+            people: options.people.clone(),
         })
     };
     let tokens = config_tokens::of(common);
@@ -219,6 +224,8 @@ pub(super) struct Tools {
     pub(super) parts: ServerParts,
     /// How long calls may go on when the server is told to end.
     pub(super) drain: Duration,
+    /// How people reach the server.
+    pub(super) people: people::Options,
 }
 
 impl Served for Tools {
@@ -236,6 +243,12 @@ impl Served for Tools {
             host.drain(self.drain).await;
         };
         toolhost_server::serve(listeners, self.parts, access, drained).await
+    }
+
+    fn listens(&self, listeners: &[Listener]) {
+        if let Some(address) = self.people.address(listeners) {
+            self.parts.host().set_public_address(address);
+        }
     }
 
     fn problems(&self) -> Vec<String> {

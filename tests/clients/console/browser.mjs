@@ -76,7 +76,7 @@ const execute = (chat, call, command, more = {}, token = undefined) =>
 
 let result;
 try {
-  result = await scenario({ url, options, open, signIn, view, request, execute, seen });
+  result = await scenario({ url, options, open, signIn, view, request, execute, seen, browser });
 } finally {
   await browser.close();
 }

@@ -76,6 +76,10 @@ function wrap(process) {
       const on = pattern === undefined ? { tag: "exit" } : { tag: "output", val: { pattern, since: u64(since) } };
       return asked(() => process.notify(on));
     },
+    listening(timeout) {
+      const found = asked(() => process.listening(u64(Math.max(Math.round(timeout * 1000), 0))));
+      return found.map(({ number: port, url, expiresAt }) => ({ number: port, url: url ?? undefined, expiresAt: number(expiresAt) }));
+    },
   };
 }
 

@@ -24,6 +24,7 @@ export class FakeProcess {
     this.began = 0;
     this.denials = [];
     this.survivors = [];
+    this.ports = [];
     this.reads(undefined);
   }
 
@@ -66,6 +67,12 @@ export class FakeProcess {
   /** Lets everything fail that is asked of the process. */
   fails(reason, text) {
     this.error = new HostError(reason, text);
+    return this;
+  }
+
+  /** Listens on this port from its start on. */
+  listens(number, url, expiresAt) {
+    this.ports.push({ number, url, expiresAt });
     return this;
   }
 

@@ -120,6 +120,11 @@ export class FakeProcesses {
         this.notices.push([process.id, on]);
         return `notice_${this.notices.length}`;
       },
+      listening: (timeout) => {
+        process.snapshot();
+        if (process.ports.length === 0 && timeout > 0) process.wait(timeout, {}, this.clamp);
+        return [...process.ports];
+      },
       signal: (name) => {
         process.snapshot();
         this.signals.push([process.id, name]);

@@ -91,6 +91,10 @@ class Process:
         on = wit.Trigger_Exit() if pattern is None else wit.Trigger_Output(wit.ExpectedOutput(pattern, since))
         return asked(lambda: self.handle.notify(on))
 
+    def listening(self, timeout: float) -> list[types.Port]:
+        found = asked(lambda: self.handle.listening(max(round(timeout * 1000), 0)))
+        return [types.Port(port.number, port.url, port.expires_at) for port in found]
+
     def __enter__(self) -> "Process":
         return self
 

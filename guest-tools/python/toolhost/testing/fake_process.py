@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ..errors import HostError
 from ..host import native
-from ..processes import PIPE, Chunk, Pipe, Screen, Snapshot, State, Terminal, Waited
+from ..processes import PIPE, Chunk, Pipe, Port, Screen, Snapshot, State, Terminal, Waited
 
 # The bytes in each of the two windows of a snapshot.
 WINDOW = 32 << 10
@@ -32,6 +32,7 @@ class FakeProcess:
         # The open standard input: `None` without one.
         self.input: Pipe | Terminal | None = None
         self.terminal: Terminal | None = None
+        self.ports: list[Port] = []
 
     def after(self, seconds: float) -> "FakeProcess":
         """Lets time pass."""
@@ -67,6 +68,11 @@ class FakeProcess:
     def fails(self, reason: str, text: str) -> "FakeProcess":
         """Lets everything fail that is asked of the process."""
         self.error = HostError(reason, text)
+        return self
+
+    def listens(self, number: int, url: str | None = None, expires_at: int | None = None) -> "FakeProcess":
+        """Listens on this port from its start on."""
+        self.ports.append(Port(number, url, expires_at))
         return self
 
     def shows(self, screen: Screen) -> "FakeProcess":

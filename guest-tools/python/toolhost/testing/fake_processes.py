@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..errors import HostError
 from ..host import native
-from ..processes import Info, Pipe, State, Terminal, encoded
+from ..processes import Info, Pipe, Port, State, Terminal, encoded
 from .fake_process import FakeProcess
 
 SIGNALS = {
@@ -155,6 +155,12 @@ class Handle:
         self.process.check()
         self.chat.notices.append((self.id, pattern, since))
         return f"notice_{len(self.chat.notices)}"
+
+    def listening(self, timeout: float) -> list[Port]:
+        self.process.check()
+        if not self.process.ports and timeout > 0:
+            self.wait(timeout)
+        return list(self.process.ports)
 
     def __enter__(self) -> "Handle":
         return self

@@ -708,6 +708,29 @@ pub mod toolhost {
                         .finish()
                 }
             }
+            /// A TCP port on which a process listens.
+            #[derive(Clone, PartialEq)]
+            pub struct ListeningPort {
+                /// Its number.
+                pub number: u16,
+                /// The address at which a person opens the server there, without a token; `none` if the host shows none to people. Whoever has it
+                /// can use the server.
+                pub url: Option<_rt::String>,
+                /// The time from which on the address leads nowhere, in seconds since the Unix epoch.
+                pub expires_at: Option<u64>,
+            }
+            impl ::core::fmt::Debug for ListeningPort {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("ListeningPort")
+                        .field("number", &self.number)
+                        .field("url", &self.url)
+                        .field("expires-at", &self.expires_at)
+                        .finish()
+                }
+            }
             /// A name for a process. Dropping it ends nothing.
             #[derive(Debug)]
             #[repr(transparent)]
@@ -3926,6 +3949,264 @@ pub mod toolhost {
                     }
                 }
             }
+            impl Process {
+                #[allow(unused_unsafe, clippy::all)]
+                /// Returns the TCP ports on which the processes of the command listen, ascending. Waits for the first one for this time, but no
+                /// longer than the command runs, and than the host lets a call wait.
+                #[allow(async_fn_in_trait)]
+                pub fn listening(
+                    &self,
+                    timeout_ms: u64,
+                ) -> Result<_rt::Vec<ListeningPort>, Error> {
+                    unsafe {
+                        #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                        #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                        struct RetArea(
+                            [::core::mem::MaybeUninit<
+                                u8,
+                            >; 4 * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let mut ret_area = RetArea(
+                            [::core::mem::MaybeUninit::uninit(); 4
+                                * ::core::mem::size_of::<*const u8>()],
+                        );
+                        let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                        #[cfg(target_arch = "wasm32")]
+                        #[link(wasm_import_module = "toolhost:plugin/processes@0.1.0")]
+                        unsafe extern "C" {
+                            #[link_name = "[method]process.listening"]
+                            fn wit_import1(_: i32, _: i64, _: *mut u8);
+                        }
+                        #[cfg(not(target_arch = "wasm32"))]
+                        unsafe extern "C" fn wit_import1(_: i32, _: i64, _: *mut u8) {
+                            unreachable!()
+                        }
+                        wit_import1(
+                            (self).handle() as i32,
+                            _rt::as_i64(&timeout_ms),
+                            ptr0,
+                        );
+                        let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                        let result36 = match l2 {
+                            0 => {
+                                let e = {
+                                    let l3 = *ptr0
+                                        .add(::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>();
+                                    let l4 = *ptr0
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>();
+                                    let base12 = l3;
+                                    let len12 = l4;
+                                    let mut result12 = _rt::Vec::with_capacity(len12);
+                                    for i in 0..len12 {
+                                        let base = base12
+                                            .add(i * (16 + 4 * ::core::mem::size_of::<*const u8>()));
+                                        let e12 = {
+                                            let l5 = i32::from(*base.add(0).cast::<u16>());
+                                            let l6 = i32::from(
+                                                *base.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                            );
+                                            let l10 = i32::from(
+                                                *base
+                                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>(),
+                                            );
+                                            ListeningPort {
+                                                number: l5 as u16,
+                                                url: match l6 {
+                                                    0 => None,
+                                                    1 => {
+                                                        let e = {
+                                                            let l7 = *base
+                                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l8 = *base
+                                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len9 = l8;
+                                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                                l7.cast(),
+                                                                len9,
+                                                                len9,
+                                                            );
+                                                            _rt::string_lift(bytes9)
+                                                        };
+                                                        Some(e)
+                                                    }
+                                                    _ => _rt::invalid_enum_discriminant(),
+                                                },
+                                                expires_at: match l10 {
+                                                    0 => None,
+                                                    1 => {
+                                                        let e = {
+                                                            let l11 = *base
+                                                                .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<i64>();
+                                                            l11 as u64
+                                                        };
+                                                        Some(e)
+                                                    }
+                                                    _ => _rt::invalid_enum_discriminant(),
+                                                },
+                                            }
+                                        };
+                                        result12.push(e12);
+                                    }
+                                    _rt::cabi_dealloc(
+                                        base12,
+                                        len12 * (16 + 4 * ::core::mem::size_of::<*const u8>()),
+                                        8,
+                                    );
+                                    result12
+                                };
+                                Ok(e)
+                            }
+                            1 => {
+                                let e = {
+                                    let l13 = i32::from(
+                                        *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                    );
+                                    let v35 = match l13 {
+                                        0 => {
+                                            let e35 = {
+                                                let l14 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l15 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len16 = l15;
+                                                let bytes16 = _rt::Vec::from_raw_parts(
+                                                    l14.cast(),
+                                                    len16,
+                                                    len16,
+                                                );
+                                                _rt::string_lift(bytes16)
+                                            };
+                                            Error::Denied(e35)
+                                        }
+                                        1 => Error::NotFound,
+                                        2 => {
+                                            let e35 = {
+                                                let l17 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l18 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len19 = l18;
+                                                let bytes19 = _rt::Vec::from_raw_parts(
+                                                    l17.cast(),
+                                                    len19,
+                                                    len19,
+                                                );
+                                                _rt::string_lift(bytes19)
+                                            };
+                                            Error::Invalid(e35)
+                                        }
+                                        3 => {
+                                            let e35 = {
+                                                let l20 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l21 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len22 = l21;
+                                                let bytes22 = _rt::Vec::from_raw_parts(
+                                                    l20.cast(),
+                                                    len22,
+                                                    len22,
+                                                );
+                                                _rt::string_lift(bytes22)
+                                            };
+                                            Error::Workdir(e35)
+                                        }
+                                        4 => {
+                                            let e35 = {
+                                                let l23 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l24 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len25 = l24;
+                                                let bytes25 = _rt::Vec::from_raw_parts(
+                                                    l23.cast(),
+                                                    len25,
+                                                    len25,
+                                                );
+                                                _rt::string_lift(bytes25)
+                                            };
+                                            Error::Limit(e35)
+                                        }
+                                        5 => {
+                                            let e35 = {
+                                                let l26 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l27 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len28 = l27;
+                                                let bytes28 = _rt::Vec::from_raw_parts(
+                                                    l26.cast(),
+                                                    len28,
+                                                    len28,
+                                                );
+                                                _rt::string_lift(bytes28)
+                                            };
+                                            Error::Unavailable(e35)
+                                        }
+                                        6 => {
+                                            let e35 = {
+                                                let l29 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l30 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len31 = l30;
+                                                let bytes31 = _rt::Vec::from_raw_parts(
+                                                    l29.cast(),
+                                                    len31,
+                                                    len31,
+                                                );
+                                                _rt::string_lift(bytes31)
+                                            };
+                                            Error::UnknownOutcome(e35)
+                                        }
+                                        n => {
+                                            debug_assert_eq!(n, 7, "invalid enum discriminant");
+                                            let e35 = {
+                                                let l32 = *ptr0
+                                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l33 = *ptr0
+                                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let len34 = l33;
+                                                let bytes34 = _rt::Vec::from_raw_parts(
+                                                    l32.cast(),
+                                                    len34,
+                                                    len34,
+                                                );
+                                                _rt::string_lift(bytes34)
+                                            };
+                                            Error::Failed(e35)
+                                        }
+                                    };
+                                    v35
+                                };
+                                Err(e)
+                            }
+                            _ => _rt::invalid_enum_discriminant(),
+                        };
+                        result36
+                    }
+                }
+            }
             #[allow(unused_unsafe, clippy::all)]
             /// Waits until one of these processes, of which there are at most 64, has ended, as `wait` without `until` and `output` does.
             #[allow(async_fn_in_trait)]
@@ -5472,9 +5753,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2135] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xdb\x0f\x01A\x02\x01\
-A\x02\x01Bf\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2248] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcc\x10\x01A\x02\x01\
+A\x02\x01Bl\x01m\x02\x04bash\x02sh\x04\0\x05shell\x03\0\0\x01n\x02\x05write\x07n\
 etwork\x04\0\x0crestrictions\x03\0\x02\x01r\x02\x04rows{\x07columns{\x04\0\x0dte\
 rminal-size\x03\0\x04\x01p}\x01q\x04\x04none\0\0\x05bytes\x01\x06\0\x04pipe\0\0\x08\
 terminal\x01\x05\0\x04\0\x05stdin\x03\0\x07\x01ks\x01o\x02ss\x01p\x0a\x01r\x06\x07\
@@ -5501,25 +5782,27 @@ screen\x03\0/\x01p*\x01ps\x01k0\x01r\x09\x05state\x16\x05totalw\x04head\x06\x04t
 ail\x06\x09survivors1\x05saved,\x07denials2\x0btakes-input\x7f\x06screen3\x04\0\x08\
 snapshot\x03\04\x01r\x09\x02ids\x07commands\x07workdirs\x0abackground\x7f\x05sta\
 te\x16\x0astarted-msw\x09exited-ms\x1d\x0elast-output-ms\x1d\x05totalw\x04\0\x04\
-info\x03\06\x04\0\x07process\x03\x01\x01h8\x01@\x01\x04self9\0s\x04\0\x12[method\
-]process.id\x01:\x01j\x01\x1f\x01\x18\x01@\x02\x04self9\x07options\x1c\0;\x04\0\x14\
-[method]process.wait\x01<\x01j\x017\x01\x18\x01@\x01\x04self9\0=\x04\0\x14[metho\
-d]process.info\x01>\x01j\x015\x01\x18\x01@\x01\x04self9\0?\x04\0\x18[method]proc\
-ess.snapshot\x01@\x01j\x01(\x01\x18\x01@\x03\x04self9\x05sincew\x03maxy\0\xc1\0\x04\
-\0\x14[method]process.read\x01B\x01j\x01\x16\x01\x18\x01@\x03\x04self9\x06signal\
-\x0f\x08grace-ms\x1d\0\xc3\0\x04\0\x16[method]process.signal\x01D\x01@\x02\x04se\
-lf9\x04data\x06\0\xc3\0\x04\0\x15[method]process.write\x01E\x01@\x01\x04self9\0\xc3\
-\0\x04\0\x1b[method]process.close-input\x01F\x01@\x02\x04self9\x04size\x05\0\xc3\
-\0\x04\0\x16[method]process.resize\x01G\x01j\x01s\x01\x18\x01@\x02\x04self9\x02o\
-n&\0\xc8\0\x04\0\x16[method]process.notify\x01I\x01p9\x01j\x01\"\x01\x18\x01@\x02\
-\x09processes\xca\0\x0atimeout-msw\0\xcb\0\x04\0\x08wait-any\x01L\x01j\x01\x01\x01\
-\x18\x01@\0\0\xcd\0\x04\0\x0dcurrent-shell\x01N\x01i8\x01j\x01\xcf\0\x01\x18\x01\
-@\x01\x07options\x0d\0\xd0\0\x04\0\x05start\x01Q\x01@\x01\x02ids\0\xd0\0\x04\0\x04\
-open\x01R\x01p7\x01o\x02\xd3\0y\x01j\x01\xd4\0\x01\x18\x01@\x02\x0crunning-only\x7f\
-\x03maxy\0\xd5\0\x04\0\x0elist-processes\x01V\x03\0\x1ftoolhost:plugin/processes\
-@0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0\
-G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10wit-bindge\
-n-rust\x060.60.0";
+info\x03\06\x01r\x03\x06number{\x03url\x09\x0aexpires-at\x1d\x04\0\x0elistening-\
+port\x03\08\x04\0\x07process\x03\x01\x01h:\x01@\x01\x04self;\0s\x04\0\x12[method\
+]process.id\x01<\x01j\x01\x1f\x01\x18\x01@\x02\x04self;\x07options\x1c\0=\x04\0\x14\
+[method]process.wait\x01>\x01j\x017\x01\x18\x01@\x01\x04self;\0?\x04\0\x14[metho\
+d]process.info\x01@\x01j\x015\x01\x18\x01@\x01\x04self;\0\xc1\0\x04\0\x18[method\
+]process.snapshot\x01B\x01j\x01(\x01\x18\x01@\x03\x04self;\x05sincew\x03maxy\0\xc3\
+\0\x04\0\x14[method]process.read\x01D\x01j\x01\x16\x01\x18\x01@\x03\x04self;\x06\
+signal\x0f\x08grace-ms\x1d\0\xc5\0\x04\0\x16[method]process.signal\x01F\x01@\x02\
+\x04self;\x04data\x06\0\xc5\0\x04\0\x15[method]process.write\x01G\x01@\x01\x04se\
+lf;\0\xc5\0\x04\0\x1b[method]process.close-input\x01H\x01@\x02\x04self;\x04size\x05\
+\0\xc5\0\x04\0\x16[method]process.resize\x01I\x01j\x01s\x01\x18\x01@\x02\x04self\
+;\x02on&\0\xca\0\x04\0\x16[method]process.notify\x01K\x01p9\x01j\x01\xcc\0\x01\x18\
+\x01@\x02\x04self;\x0atimeout-msw\0\xcd\0\x04\0\x19[method]process.listening\x01\
+N\x01p;\x01j\x01\"\x01\x18\x01@\x02\x09processes\xcf\0\x0atimeout-msw\0\xd0\0\x04\
+\0\x08wait-any\x01Q\x01j\x01\x01\x01\x18\x01@\0\0\xd2\0\x04\0\x0dcurrent-shell\x01\
+S\x01i:\x01j\x01\xd4\0\x01\x18\x01@\x01\x07options\x0d\0\xd5\0\x04\0\x05start\x01\
+V\x01@\x01\x02ids\0\xd5\0\x04\0\x04open\x01W\x01p7\x01o\x02\xd8\0y\x01j\x01\xd9\0\
+\x01\x18\x01@\x02\x0crunning-only\x7f\x03maxy\0\xda\0\x04\0\x0elist-processes\x01\
+[\x03\0\x1ftoolhost:plugin/processes@0.1.0\x05\0\x04\0\x13sdk:processes/front\x04\
+\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit\
+-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::{
-    Chunk, Error, Info, Process, Processes, Restrictions, Shell, Signal, Snapshot, StartOptions,
-    State, TerminalSize, Trigger, WaitOptions, Waited, WaitedAny,
+    Chunk, Error, Info, ListeningPort, Process, Processes, Restrictions, Shell, Signal, Snapshot,
+    StartOptions, State, TerminalSize, Trigger, WaitOptions, Waited, WaitedAny,
 };
 use crate::bindings::processes::toolhost::plugin::processes as wit;
 
@@ -106,6 +106,10 @@ impl Process for wit::Process {
 
     fn notify(&self, on: &Trigger) -> Result<String, Error> {
         Ok(self.notify(on)?)
+    }
+
+    fn listening(&self, timeout: Duration) -> Result<Vec<ListeningPort>, Error> {
+        Ok(self.listening(milliseconds(timeout))?)
     }
 }
 

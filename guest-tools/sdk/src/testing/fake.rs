@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::FakeProcess;
 use crate::processes::{
-    Chunk, Error, Info, Process, Processes, Shell, Signal, Snapshot, StartOptions, State,
-    TerminalSize, Trigger, WaitOptions, Waited, WaitedAny, Wake,
+    Chunk, Error, Info, ListeningPort, Process, Processes, Shell, Signal, Snapshot, StartOptions,
+    State, TerminalSize, Trigger, WaitOptions, Waited, WaitedAny, Wake,
 };
 
 /// A signal that was sent: to which process, which one, and with which grace.
@@ -331,5 +331,9 @@ impl Process for Handle {
         let mut chat = self.chat.borrow_mut();
         chat.notices.push((self.id.clone(), on.clone()));
         Ok(format!("notice_{}", chat.notices.len()))
+    }
+
+    fn listening(&self, timeout: Duration) -> Result<Vec<ListeningPort>, Error> {
+        self.with(|process| process.listening(timeout))
     }
 }

@@ -1,10 +1,11 @@
 //! The script of one fake process.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use crate::processes::{
-    Cause, Chunk, Error, ExitStatus, Saved, Screen, Snapshot, State, Survivor, WaitOptions, Waited,
-    Wake,
+    Cause, Chunk, Error, ExitStatus, ListeningPort, Saved, Screen, Snapshot, State, Survivor,
+    WaitOptions, Waited, Wake,
 };
 
 /// How much output each window of a snapshot holds, as in the contract.
@@ -41,6 +42,7 @@ pub struct FakeProcess {
     pub(super) input_error: Option<Error>,
     takes_input: bool,
     screen: Option<Screen>,
+    listens: Vec<ListeningPort>,
 }
 
 /// One thing in a script.
@@ -69,6 +71,7 @@ impl FakeProcess {
             input_error: None,
             takes_input: false,
             screen: None,
+            listens: Vec::new(),
         }
     }
 
@@ -119,6 +122,17 @@ impl FakeProcess {
     #[must_use]
     pub fn is_lost(self, text: &str) -> Self {
         self.then(Event::Becomes(State::Lost(text.to_owned()), Vec::new()))
+    }
+
+    /// Listens on this port from the first look for it on, which a person opens at this address.
+    #[must_use]
+    pub fn listens_on(mut self, number: u16, url: Option<&str>) -> Self {
+        self.listens.push(ListeningPort {
+            number,
+            url: url.map(str::to_owned),
+            expires_at: url.map(|_| 1_800_000_000),
+        });
+        self
     }
 
     /// Lets the next wait return for this reason.
@@ -242,6 +256,14 @@ impl FakeProcess {
             total,
             match_end,
         })
+    }
+
+    /// Returns the ports on which it listens. A look that waits for the first one is a wait of the script.
+    pub(super) fn listening(&mut self, timeout: Duration) -> Result<Vec<ListeningPort>, Error> {
+        if self.listens.is_empty() && !timeout.is_zero() {
+            self.wait(&WaitOptions::at_most(timeout))?;
+        }
+        Ok(self.listens.clone())
     }
 
     pub(super) fn snapshot(&self) -> Result<Snapshot, Error> {

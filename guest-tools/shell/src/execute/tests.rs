@@ -98,7 +98,7 @@ fn checks_its_arguments_first() {
     assert_eq!(
         refusal(r#"{"command": "a", "time_out": "5s"}"#),
         "invalid arguments: there is no argument `time_out`; did you mean `timeout`? The arguments are `command`, \
-         `model_intent`, `timeout`, `workdir`, `run_in_background`, `terminal`, `keep_input_open`, `notify`, `after`."
+         `model_intent`, `timeout`, `workdir`, `run_in_background`, `server`, `terminal`, `keep_input_open`, `notify`, `after`."
     );
 }
 

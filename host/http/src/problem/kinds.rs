@@ -70,6 +70,8 @@ kinds! {
         "there is no file \"report.pdf\" in the workspace of this chat";
     UNKNOWN_LINK = 404, "unknown_link", "There is no such link",
         "this is no link of this server";
+    UNKNOWN_PORT = 404, "unknown_port", "Nothing is shown at this port",
+        "nothing of this chat listens at port 5173";
     UNKNOWN_PLUGIN = 404, "unknown_plugin", "There is no such plugin",
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
     UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",

@@ -463,6 +463,36 @@ impl wit::HostProcess for View<'_, Processes> {
         Ok(notices.ask(asked).await?)
     }
 
+    async fn listening(
+        &mut self,
+        process: Resource<Process>,
+        timeout_ms: u64,
+    ) -> Result<Vec<wit::ListeningPort>> {
+        let Process { chat, id } = self.table.get(&process)?;
+        let call = self.state.call()?;
+        let within = longest_wait(call, Duration::from_millis(timeout_ms));
+        let found = tokio::select! {
+            biased;
+            found = call.workspace.list_ports(chat.clone(), Some(id.clone()), within) => found?,
+            () = call.cancelled.cancelled() => {
+                call.end_if_cancelled();
+                Vec::new()
+            }
+        };
+        let ports = found.into_iter().map(|port| {
+            let links = call.links.as_ref();
+            let link =
+                links.and_then(|links| links.to_port(chat, port.number, &call.request.actor));
+            let (url, expires_at) = link.map(|link| (link.url, link.expires_at_unix)).unzip();
+            wit::ListeningPort {
+                number: port.number,
+                url,
+                expires_at,
+            }
+        });
+        Ok(ports.collect())
+    }
+
     async fn drop(&mut self, process: Resource<Process>) -> Result<()> {
         self.table.delete(process)?;
         Ok(())

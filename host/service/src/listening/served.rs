@@ -20,6 +20,9 @@ pub trait Served: Clone + Send + 'static {
         shutdown: impl Future<Output = ()>,
     ) -> impl Future<Output = io::Result<Vec<Info>>>;
 
+    /// Is told of the listeners, before anybody else is told of them. Does nothing unless this is replaced.
+    fn listens(&self, _listeners: &[Listener]) {}
+
     /// Returns the problems that the operator should read last when the server starts, a line each. None unless this is replaced.
     fn problems(&self) -> Vec<String> {
         Vec::new()

@@ -112,6 +112,7 @@ pub(super) async fn run(
         Ok(Tools {
             parts: ServerParts::from(host),
             drain: Duration::ZERO,
+            people: Default::default(),
         })
     };
     let listen = std::slice::from_ref(&options.listen);

@@ -1,0 +1,31 @@
+// Uses a development server of a chat through its link: the page, a change that needs no reload, and a browser without the link.
+export default async ({ options, browser, execute }) => {
+  const { chat, vite, node } = options;
+  const run = async (call, command, more) => {
+    const { status, body } = await execute(chat, call, command, more);
+    if (status !== 200) throw new Error(JSON.stringify(body));
+    return body.structured;
+  };
+  const started = await run("serve", `exec '${node}' '${vite}' --port 0`, { server: true, timeout: "5m" });
+  const port = started.ports?.[0];
+  if (!port?.url) throw new Error(JSON.stringify(started));
+  const context = await browser.newContext();
+  context.setDefaultTimeout(300_000);
+  const page = await context.newPage();
+  const errors = [];
+  page.on("pageerror", (error) => errors.push(String(error)));
+  const sockets = [];
+  page.on("websocket", (socket) => sockets.push(new URL(socket.url()).host));
+  await page.goto(port.url);
+  await page.getByText("first").waitFor();
+  const address = page.url();
+  await page.evaluate(() => window.wasHere = true);
+  await page.locator("[data-live]").waitFor();
+  await run("change", `printf 'export const text = "second";\\n' > text.js`);
+  await page.getByText("second").waitFor();
+  const stayed = await page.evaluate(() => window.wasHere === true);
+  const [cookie] = await context.cookies();
+  const other = await (await browser.newContext()).newPage();
+  const refused = await other.goto(address);
+  return { url: port.url, address, stayed, errors, sockets, status: refused.status(), cookie: { httpOnly: cookie.httpOnly, name: cookie.name } };
+};
