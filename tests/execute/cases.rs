@@ -7,14 +7,16 @@ use std::time::{Duration, SystemTime};
 use futures_util::future::{BoxFuture, ready};
 use serde_json::{Value, json};
 use toolhost_call::call::Actor;
+use toolhost_core::PublicAddress;
 use toolhost_workspace::operation::{
-    Answer, End, InfoOf, Open, Operation, Read, SendInput, SendSignal, Start, TakeSnapshot, Wait,
+    Answer, End, InfoOf, ListPorts, Open, Operation, Read, SendInput, SendSignal, Start,
+    TakeSnapshot, Wait,
 };
 use toolhost_workspace::process::{
     Cause, Chunk, Command, Error, ExitStatus, Info, Input, Saved, Screen, Shell, Snapshot, Started,
     State, Stdin, Survivor, Waited, Wake,
 };
-use toolhost_workspace::{Context, Workspace};
+use toolhost_workspace::{Context, Port, Workspace};
 
 use crate::harness::{Setup, call, request};
 
@@ -119,6 +121,15 @@ impl<'a> Script<'a> {
         }
     }
 
+    fn ports(self, id: &str) -> Vec<Port> {
+        let ports = self.0["listens_on"].as_array().into_iter().flatten();
+        let ports = ports.map(|port| Port {
+            number: port[0].as_u64().unwrap().try_into().unwrap(),
+            process: id.to_owned(),
+        });
+        ports.collect()
+    }
+
     fn info(self, id: &str) -> Info {
         Info {
             id: id.to_owned(),
@@ -205,6 +216,10 @@ impl Scripted {
             Operation::SendInput(SendInput { id, input, .. }) => {
                 Answer::SendInput(self.find(&id, |script| self.write(script, input)))
             }
+            Operation::ListPorts(ListPorts { process, .. }) => {
+                let id = process.expect("each case is about one process");
+                Answer::ListPorts(self.find(&id, |script| Ok(script.ports(&id))))
+            }
             Operation::InfoOf(InfoOf { id, .. }) => {
                 Answer::InfoOf(self.find(&id, |script| Ok(script.info(&id))))
             }
@@ -246,6 +261,14 @@ async fn every_case_has_its_outcome() {
             written: Mutex::default(),
         });
         let setup = Setup::with(|builder| builder.workspace(workspace.clone())).await;
+        // Where the script has addresses for people, the host has one.
+        let url = case["process"]["listens_on"][0][1].as_str();
+        if url.is_some() {
+            setup.host.set_public_address(PublicAddress {
+                origin: "http://127.0.0.1:7411".into(),
+                ports: Some("http://localhost:7411".into()),
+            });
+        }
         let tool = case["tool"].as_str().unwrap();
         let outcome = call(&setup.host, request("chat", tool, &case["arguments"])).await;
         let mut seen = serde_json::Map::new();
@@ -261,6 +284,13 @@ async fn every_case_has_its_outcome() {
                     assert!(id.as_str().unwrap().starts_with("notice_"), "{id}");
                     // Natively it is a number.
                     *id = "notice_1".into();
+                }
+                if let (Some(port), Some(url)) = (reply.pointer_mut("/ports/0"), url) {
+                    let own = port["url"].as_str().unwrap();
+                    assert!(own.starts_with("http://p5173-"), "{own}");
+                    assert!(own.contains(".localhost:7411/?toolhost-link="), "{own}");
+                    port["url"] = url.into();
+                    port["expires_at_unix"] = 1_800_000_000.into();
                 }
                 seen.insert("reply".to_owned(), reply);
             }
