@@ -13,7 +13,7 @@ async fn of_chat(server: &Server, chat: &str, call: &str, process: &str) -> Vec<
         }
         let path = path.replace("{chat}", chat).replace("{call}", call);
         let path = path.replace("{process}", process);
-        let path = path.replace("{notice}", "none");
+        let path = path.replace("{notice}", "none").replace("{port}", "1");
         let path = path.replace("{path}", "file");
         assert!(!path.contains('{'), "{path}");
         for method in methods.as_object().unwrap().keys() {

@@ -367,6 +367,7 @@ async fn every_route_tells_that_the_agent_is_away() {
                 .replace("{call}", id)
                 .replace("{process}", process)
                 .replace("{notice}", "none")
+                .replace("{port}", "1")
                 .replace("{path}", "file");
             let needs = names_problem(operation, "workspace_unavailable");
             requests.push((method, path, needs));

@@ -1,38 +1,28 @@
 //! Signed links, by which a person who has no token sees a file or a port of a chat until they expire. A link is what it says, so that
 //! none is kept.
 
+mod port;
 mod share;
 mod shares;
 
 use std::sync::OnceLock;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
-use toolhost_call::call::Actor;
-use toolhost_call::link::{Links as PersonLinks, PersonLink};
 use toolhost_state::id::ChatId;
 
 use super::Host;
+pub use port::LINK;
 pub use share::SHARE_TOOL;
 use shares::Shares;
-
-/// The part of the query of an address that has the signed link to a server, and the name of the cookie in which a browser keeps it.
-pub const LINK: &str = "toolhost-link";
-
-/// How long a person can use the link to a server.
-const PORT_LIFETIME: Duration = Duration::from_hours(12);
 
 /// How many bytes of a link are its signature.
 const SIGNATURE: usize = blake3::OUT_LEN;
 
 /// The most characters of a link.
 const MAX_CHARACTERS: usize = 8 << 10;
-
-/// How many digits of the hash of a chat are in a label.
-const HASH: usize = 32;
 
 /// What a link shows, to whoever has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,18 +35,6 @@ pub struct Link {
     pub expires_at_unix: u64,
     /// The name of the principal for whom it was made, for the audit trail.
     pub by: String,
-}
-
-impl Link {
-    /// Returns the first label of the host name under which a server is shown. No other chat and no other port has it, so that browsers keep
-    /// their pages apart. `None` for a file.
-    pub fn label(&self) -> Option<String> {
-        let Target::Port(port) = self.target else {
-            return None;
-        };
-        let chat = blake3::hash(self.chat.as_str().as_bytes()).to_hex();
-        Some(format!("p{port}-{}", &chat[..HASH]))
-    }
 }
 
 /// The file or the port that a link shows.
@@ -132,25 +110,6 @@ impl Links {
             true => Ok(link),
             false => Err(LinkError::Expired),
         }
-    }
-}
-
-impl PersonLinks for Links {
-    fn to_port(&self, chat: &ChatId, port: u16, actor: &Actor) -> Option<PersonLink> {
-        let ports = self.address.get()?.ports.as_deref()?;
-        let (scheme, domain) = ports.split_once("://")?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-        let link = Link {
-            chat: chat.clone(),
-            target: Target::Port(port),
-            expires_at_unix: (now + PORT_LIFETIME).as_secs(),
-            by: actor.name().to_owned(),
-        };
-        let (label, signed) = (link.label()?, self.sign(&link));
-        Some(PersonLink {
-            url: format!("{scheme}://{label}.{domain}/?{LINK}={signed}"),
-            expires_at_unix: link.expires_at_unix,
-        })
     }
 }
 

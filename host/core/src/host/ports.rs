@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use toolhost_call::call::WorkspaceError;
-use toolhost_call::link::{Links as _, PersonLink};
+use toolhost_call::sharing::{PortLink, Sharing as _};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::process::Error;
 use toolhost_workspace::{Connection, Port, Workspace};
@@ -56,8 +56,8 @@ impl Host {
 
     /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Whoever has
     /// it can use the server as if on this machine, until it expires.
-    pub fn port_link(&self, chat: &ChatId, port: u16, actor: &Actor) -> Option<PersonLink> {
-        self.inner.links.to_port(chat, port, actor)
+    pub fn port_link(&self, chat: &ChatId, port: u16, actor: &Actor) -> Option<PortLink> {
+        self.inner.links.port(chat, port, actor.name())
     }
 
     /// Connects to a port on which a command of this chat listens.

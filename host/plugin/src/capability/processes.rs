@@ -480,9 +480,9 @@ impl wit::HostProcess for View<'_, Processes> {
             }
         };
         let ports = found.into_iter().map(|port| {
-            let links = call.links.as_ref();
-            let link =
-                links.and_then(|links| links.to_port(chat, port.number, &call.request.actor));
+            let principal = call.request.actor.name();
+            let sharing = call.sharing.as_ref();
+            let link = sharing.and_then(|sharing| sharing.port(chat, port.number, principal));
             let (url, expires_at) = link.map(|link| (link.url, link.expires_at_unix)).unzip();
             wit::ListeningPort {
                 number: port.number,

@@ -7,7 +7,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use tokio::time::Instant;
 use toolhost_call::audit::Use;
-use toolhost_call::sharing::{Asked, LIFETIME, LIFETIMES, ShareError, SharedFile, Sharing};
+use toolhost_call::sharing::{
+    Asked, LIFETIME, LIFETIMES, PortLink, ShareError, SharedFile, Sharing,
+};
 use toolhost_state::id::ChatId;
 use toolhost_state::unix_time;
 use toolhost_workspace::files::{Error, Kind};
@@ -28,6 +30,10 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
 impl Sharing for Links {
     fn share<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<SharedFile, ShareError>> {
         Box::pin(self.make(asked))
+    }
+
+    fn port(&self, chat: &ChatId, port: u16, principal: &str) -> Option<PortLink> {
+        self.to_port(chat, port, principal)
     }
 }
 
@@ -118,13 +124,14 @@ impl Host {
             .await
     }
 
-    /// Records and counts a use of a link to a file. `result` is `ok`, or the code of a problem.
+    /// Records and counts a use of a link. `result` is `ok`, or the code of a problem.
     pub fn link_used(&self, link: &Link, result: &'static str) {
-        self.metrics().link_used("file", result);
-        let Target::File(path) = &link.target else {
-            return;
+        let (kind, used) = match &link.target {
+            Target::File(path) => ("file", json!({ "path": path, "result": result })),
+            Target::Port(port) => ("port", json!({ "port": port, "result": result })),
         };
+        self.metrics().link_used(kind, result);
         let trail = self.files_trail(&link.chat, &Actor::new(link.by.clone()));
-        trail.event("link_used", json!({ "path": path, "result": result }));
+        trail.event("link_used", used);
     }
 }
