@@ -41,6 +41,7 @@ pub(super) fn admit(
         && matches!(*request.method(), Method::GET | Method::HEAD)
     {
         let link = verify(text).map_err(refused)?;
+        host.link_used(&link, "ok");
         return Ok(Entry::Redirect(entrance(
             text,
             &target,
