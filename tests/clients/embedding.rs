@@ -23,7 +23,7 @@ async fn a_program_embeds_the_library() {
         let [tools, reply, rest @ ..] = lines.as_slice() else {
             panic!("{lines:?}");
         };
-        assert_eq!(*tools, "tools: 10");
+        assert_eq!(*tools, "tools: 11");
         let reply: serde_json::Value =
             serde_json::from_str(reply.strip_prefix("reply: ").unwrap()).unwrap();
         assert_eq!(reply["output"], "hello\n");

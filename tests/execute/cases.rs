@@ -13,10 +13,10 @@ use toolhost_workspace::operation::{
     TakeSnapshot, Wait,
 };
 use toolhost_workspace::process::{
-    Cause, Chunk, Command, Error, ExitStatus, Info, Input, Saved, Screen, Shell, Snapshot, Started,
-    State, Stdin, Survivor, Waited, Wake,
+    Cause, Chunk, Command, Error, ExitStatus, Info, Input, Port, Saved, Screen, Shell, Snapshot,
+    Started, State, Stdin, Survivor, Waited, Wake,
 };
-use toolhost_workspace::{Context, Port, Workspace};
+use toolhost_workspace::{Context, Workspace};
 
 use crate::harness::{Setup, call, request};
 

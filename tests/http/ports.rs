@@ -54,9 +54,7 @@ impl Shown {
             origin: server.url.clone(),
             ports: Some(format!("http://localhost:{port}")),
         });
-        let client = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .no_proxy();
+        let client = crate::harness::http_client().redirect(Policy::none());
         Self {
             setup,
             server,

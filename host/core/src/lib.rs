@@ -39,9 +39,9 @@ pub use host::{
     Builder, CallNow, ChatFiles, Component, EMBEDDED, Embedded, FILES, FIND_TOOLS, Host,
     INPUT_TOOL, InputError, LINK, Latency, Link, LinkError, Located, OUTPUT_TOOL, Offer,
     PluginChange, PluginError, PluginInfo, PluginSet, PluginSource, PluginState, PortConnection,
-    PortError, ProcessNow, PublicAddress, READ_TOOL, RUN_SCRIPT, Removal,
-    RemovedWorkspace, SCRIPT, SHARE_TOOL, StartError, Target, ToolMode, WRITE_TOOL, WorkspaceInfo,
-    WorkspaceState, embedded_limits, find_tools, library, name_of, named_files, script,
+    PortError, ProcessNow, PublicAddress, READ_TOOL, RUN_SCRIPT, Removal, RemovedWorkspace, SCRIPT,
+    SHARE_TOOL, StartError, Target, ToolMode, WRITE_TOOL, WorkspaceInfo, WorkspaceState,
+    embedded_limits, find_tools, library, name_of, named_files, script,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};

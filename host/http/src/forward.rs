@@ -120,7 +120,7 @@ impl Forwarding {
         headers.insert(FORWARDED_BY, self.name.clone());
         let is_idempotent = parts.method.is_idempotent();
         let sending = self.client.request(parts.method, url).headers(headers);
-        let sent = sending.body(reqwest::Body::wrap(Shared(Mutex::new(body))));
+        let sent = sending.body(reqwest::Body::wrap(SharedBody::new(body)));
         tracing::debug!(host = host.name, "a request is forwarded");
         let lost = |reason: &str| {
             let detail = format!(
@@ -206,9 +206,17 @@ pub fn remove_of_connection(headers: &mut HeaderMap) {
 }
 
 /// A body that threads may share, as the HTTP client wants it. Only one of them reads it.
-struct Shared(Mutex<Body>);
+#[derive(Debug)]
+pub struct SharedBody(Mutex<Body>);
 
-impl HttpBody for Shared {
+impl SharedBody {
+    /// Makes one of a body.
+    pub fn new(body: Body) -> Self {
+        Self(Mutex::new(body))
+    }
+}
+
+impl HttpBody for SharedBody {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -19,9 +19,9 @@ use toolhost_call::client;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 
-use crate::stream::{self, Outgoing};
+use crate::stream;
 use crate::through::Passages;
-use crate::transport::{Answer, Body, Request, RequestBody, SendError, Transport};
+use crate::transport::{Answer, Body, Outgoing, Request, RequestBody, SendError, Transport};
 use crate::tunnel::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// The most agents that are connected at once.

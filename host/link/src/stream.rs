@@ -6,27 +6,23 @@ use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
-use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
-use hyper::body::{Body, Frame};
-use parking_lot::Mutex;
+use hyper::body::Frame;
 use tokio::io::{
     AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf, duplex,
 };
 use tokio_util::io::{ReaderStream, StreamReader};
 use tokio_util::task::AbortOnDropHandle;
+use toolhost_http::forward::SharedBody;
 use toolhost_workspace::Connection;
 
-use crate::transport;
+use crate::transport::{self, Outgoing};
 
 /// The most bytes of each direction that wait on one side, besides those in buffers of the network.
 const BUFFER: usize = 64 << 10;
 
 /// The most bytes of one frame.
 const PIECE: usize = 32 << 10;
-
-/// The body of a request that is a stream.
-pub(crate) type Outgoing = BoxBody<Bytes, io::Error>;
 
 /// Returns the writer of a body, and the body. The body ends when the writer is shut down or dropped.
 pub(crate) fn outgoing() -> (DuplexStream, Outgoing) {
@@ -37,24 +33,7 @@ pub(crate) fn outgoing() -> (DuplexStream, Outgoing) {
 
 /// Returns the body of a request of another host as one that is sent on.
 pub(crate) fn passed(body: axum::body::Body) -> Outgoing {
-    let body = body.map_err(io::Error::other);
-    // Only one task at a time has it.
-    SyncBody(Mutex::new(Box::pin(body))).boxed()
-}
-
-/// A body that several threads may see.
-struct SyncBody<B>(Mutex<Pin<Box<B>>>);
-
-impl<B: Body> Body for SyncBody<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        self.0.get_mut().as_mut().poll_frame(context)
-    }
+    SharedBody::new(body).map_err(io::Error::other).boxed()
 }
 
 /// A connection whose bytes travel in the bodies of a request and of its answer.

@@ -1,19 +1,20 @@
 //! The transport of requests to an agent.
 
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::combinators::{BoxBody, UnsyncBoxBody};
 use http_body_util::{BodyExt as _, Full};
 use hyper::{HeaderMap, Method, StatusCode};
 use toolhost_call::client;
 
-use crate::stream::Outgoing;
-
 /// The body of an answer, which may be a stream. Its errors are texts for the log.
 pub type Body = UnsyncBoxBody<Bytes, String>;
+
+/// The body of a request that is a stream.
+pub(crate) type Outgoing = BoxBody<Bytes, io::Error>;
 
 /// The body of a request.
 #[derive(Debug)]

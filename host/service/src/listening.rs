@@ -171,6 +171,8 @@ pub struct Doors {
     pub local: Option<PathBuf>,
     /// The options of the console, if there is one.
     pub console: Option<ConsoleOptions>,
+    /// The name by which people reach the server, if it has one of its own.
+    pub public_name: Option<String>,
 }
 
 /// Listens at a Unix socket with this mode.
@@ -253,7 +255,10 @@ pub async fn run<S: Served>(
     let access = Access {
         tokens: tokens.clone(),
         console: opened.transpose()?.flatten(),
-        hosts: elements(&clients.allow_host).cloned().collect(),
+        hosts: elements(&clients.allow_host)
+            .cloned()
+            .chain(doors.public_name)
+            .collect(),
         origins: elements(&clients.allow_origin).cloned().collect(),
     };
     // Whoever reads that the server listens, or that it is ready, may send SIGHUP at once.

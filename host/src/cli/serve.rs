@@ -111,9 +111,9 @@ pub(super) struct Options {
     #[command(flatten)]
     clients: Clients,
     #[command(flatten)]
-    people: people::Options,
-    #[command(flatten)]
     console: ConsoleOptions,
+    #[command(flatten)]
+    people: people::Options,
     #[command(flatten)]
     pub(super) host: host::Options,
     #[command(flatten)]
@@ -191,6 +191,7 @@ pub(super) async fn run(
     let doors = Doors {
         local: common.local_socket().filter(|_| !options.no_local_socket),
         console: Some(options.console),
+        public_name: options.people.name(),
     };
     listening::run(
         common,

@@ -468,8 +468,8 @@ fn not_ours(name: &str) -> io::Error {
     io::Error::other(format!("{name} is not a file that this user wrote"))
 }
 
-/// Returns a path that names the same directory wherever it is used: for a relative one the absolute one, which a helper process with
-/// another current directory can take. Without `/` and `/.` at its end, because a link with such an end would be followed.
+/// Returns the absolute path, which helper processes with another current directory can use, without `/` and `/.` at its end, because a
+/// link with such an end would be followed.
 fn lasting(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     path.components().collect()
@@ -484,10 +484,8 @@ fn make(path: &Path) -> io::Result<bool> {
     }
     match builder.recursive(false).create(path) {
         Ok(()) => {
-            // Sync the parent, so that files in the directory can be found after a power failure. Ignore errors, because this is only
-            // a best effort.
-            let parent = std::fs::File::open(path.parent().unwrap_or(path));
-            _ = parent.and_then(|parent| parent.sync_all());
+            // Sync the parent, so that the directory is found after a power failure. This is only a best effort.
+            _ = File::open(path.parent().unwrap_or(path)).and_then(|parent| parent.sync_all());
             Ok(true)
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),

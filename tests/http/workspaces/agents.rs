@@ -392,6 +392,7 @@ async fn every_route_tells_that_the_agent_is_away() {
         }
         let is_notice = method == Method::POST && path.ends_with("/notices");
         let body = match (path.ends_with("/signal"), path.contains("/calls"), &method) {
+            _ if path.ends_with("/links") => Some(json!({ "path": "file" })),
             _ if is_notice => Some(json!({ "on": "exit" })),
             (true, ..) => Some(json!({ "signal": "terminate" })),
             (_, true, &Method::PUT | &Method::POST) => Some(call.clone()),

@@ -89,17 +89,23 @@ function Values({ values, of, notes = {} }) {
   const entries = Object.entries(values);
   if (entries.length === 0) return html`<p class="hint">None.</p>`;
   return html`<dl class="values">${entries.map(([name, value]) => html`<dt>${line(name, 80)}</dt>
-    <dd><${Value} value=${value} label=${`${line(name, 80)} of ${of}`} />${Object.hasOwn(notes, name) && html` <span class="by">${notes[name]}</span>`}</dd>`)}</dl>`;
+    <dd><${Value} value=${value} label=${`${line(name, 80)} of ${of}`} isLink=${name === "url"} />${Object.hasOwn(notes, name) && html` <span class="by">${notes[name]}</span>`}</dd>`)}</dl>`;
+}
+
+/** An address that a reply names, which opens in a page of its own that learns nothing of the console. @param {{to: string}} properties */
+function Link({ to }) {
+  return html`<a href=${to} target="_blank" rel="noopener noreferrer">${line(to, 400)}</a>`;
 }
 
 const isObject = (/** @type {any} */ value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** @param {{value: any, label: string, depth?: number}} properties */
-function Value({ value, label, depth = 0 }) {
+/** @param {{value: any, label: string, depth?: number, isLink?: boolean}} properties */
+function Value({ value, label, depth = 0, isLink = false }) {
+  if (isLink && isWeb(value)) return html`<${Link} to=${value} />`;
   // Such as the files of an edit, each with its diff.
   if (Array.isArray(value) && value.length > 0 && value.length <= 20 && value.every(isObject) && depth < 3) {
     return value.map((one, at) => html`<dl class="values nested">${Object.entries(one).map(([name, inner]) => html`<dt>${line(name, 80)}</dt>
-      <dd><${Value} value=${inner} label=${`${line(name, 80)} of ${at + 1} of ${label}`} depth=${depth + 1} /></dd>`)}</dl>`);
+      <dd><${Value} value=${inner} label=${`${line(name, 80)} of ${at + 1} of ${label}`} depth=${depth + 1} isLink=${name === "url"} /></dd>`)}</dl>`);
   }
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
   return text.length > 120 || text.includes("\n") ? html`<${Block} text=${text} label=${label} />` : html`<code>${wrapping(visible(text))}</code>`;
@@ -272,7 +278,7 @@ function Part({ part, notes }) {
     return html`<img class="picture" alt="Picture of the reply" src=${`data:${part.media_type};base64,${part.data}`} />`;
   }
   if (part.type === "document" && !part.data && isWeb(part.uri)) {
-    return html`<p class="hint"><a href=${part.uri} target="_blank" rel="noopener noreferrer">${line(part.uri, 400)}</a> ${line(part.media_type ?? "", 80)}</p>`;
+    return html`<p class="hint"><${Link} to=${part.uri} /> ${line(part.media_type ?? "", 80)}</p>`;
   }
   const size = part.data ? sizeText(Math.floor((part.data.length * 3) / 4)) : "";
   return html`<p class="hint">${line([part.type, part.media_type, part.uri, size].filter(Boolean).join(", "), 400)}</p>`;

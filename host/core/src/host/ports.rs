@@ -1,5 +1,6 @@
 //! The TCP ports on which commands of a chat listen, for people who use what listens there.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use toolhost_call::call::WorkspaceError;
 use toolhost_call::sharing::{PortLink, Sharing as _};
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::Error;
-use toolhost_workspace::{Connection, Port, Workspace};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::process::{Connection, Error, Port};
 
 use super::workspaces::Place;
 use super::{Actor, Host};
@@ -31,7 +32,6 @@ pub enum PortError {
 pub const OUTPUT_TOOL: &str = "process_output";
 
 /// A connection to a server of a chat. The workspace of the chat is neither closed nor removed while this exists.
-#[derive(Debug)]
 pub struct PortConnection {
     connection: Box<dyn Connection>,
     _place: Place,
@@ -47,11 +47,11 @@ impl Host {
     pub async fn ports_of(
         &self,
         chat: &ChatId,
-        process: Option<String>,
+        process: Option<&str>,
         within: Duration,
     ) -> Result<Vec<Port>, PortError> {
         let (workspace, _place) = self.workspace_of_port(chat).await?;
-        Ok(workspace.list_ports(chat.clone(), process, within).await?)
+        Ok(workspace.list_ports(chat, process, within).await?)
     }
 
     /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Whoever has
@@ -88,6 +88,13 @@ impl Host {
         let need = || Some(workspaces.oversight().of_chat(chat));
         let workspace = workspaces.opened(&place, need).await?;
         Ok((workspace, place))
+    }
+}
+
+impl fmt::Debug for PortConnection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = formatter.debug_struct("PortConnection");
+        shown.finish_non_exhaustive()
     }
 }
 

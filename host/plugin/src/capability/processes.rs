@@ -473,7 +473,7 @@ impl wit::HostProcess for View<'_, Processes> {
         let within = longest_wait(call, Duration::from_millis(timeout_ms));
         let found = tokio::select! {
             biased;
-            found = call.workspace.list_ports(chat.clone(), Some(id.clone()), within) => found?,
+            found = call.workspace.list_ports(chat, Some(id), within) => found?,
             () = call.cancelled.cancelled() => {
                 call.end_if_cancelled();
                 Vec::new()

@@ -118,8 +118,8 @@ pub(super) async fn run(
     let listen = std::slice::from_ref(&options.listen);
     let clients = defaults()?;
     let doors = Doors {
-        local: None,
         console: Some(defaults()?),
+        ..Doors::default()
     };
     let served = listening::run(
         &common,

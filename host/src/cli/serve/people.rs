@@ -43,6 +43,13 @@ fn domain(text: &str) -> Result<String, &'static str> {
 }
 
 impl Options {
+    /// Returns the host name of the address that the operator named.
+    pub(super) fn name(&self) -> Option<String> {
+        let url = self.public_url.as_deref().unwrap_or_default();
+        let authority = url.split_once("://")?.1;
+        Some(parts(authority).0.to_owned())
+    }
+
     /// Returns the addresses of a server with these listeners; `None` if people reach none of them.
     pub(super) fn address(&self, listeners: &[Listener]) -> Option<PublicAddress> {
         let mut listeners = listeners
@@ -56,10 +63,7 @@ impl Options {
     /// Returns the addresses of a server at this origin.
     fn beside(&self, origin: String) -> PublicAddress {
         let (scheme, authority) = origin.split_once("://").unwrap_or(("http", &origin));
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) if !port.ends_with(']') => (host, format!(":{port}")),
-            _ => (authority, String::new()),
-        };
+        let (host, port) = parts(authority);
         let is_local = host == LOCAL
             || host
                 .trim_matches(['[', ']'])
@@ -74,6 +78,12 @@ impl Options {
         let ports = domain.map(|domain| format!("{scheme}://{domain}{port}"));
         PublicAddress { origin, ports }
     }
+}
+
+/// Returns the host of an authority, and its port with the colon in front.
+fn parts(authority: &str) -> (&str, &str) {
+    let port = authority.rfind(':').filter(|_| !authority.ends_with(']'));
+    authority.split_at(port.unwrap_or(authority.len()))
 }
 
 #[cfg(test)]
@@ -103,6 +113,26 @@ mod tests {
         let named = ports("https://tools.example.com:8443", Some("ports.example.com"));
         assert_eq!(named, some("https://ports.example.com:8443"));
         assert_eq!(ports("http://127.0.0.1:1", Some("off")), None);
+    }
+
+    #[test]
+    fn a_public_address_has_a_name() {
+        let name = |url: &str| {
+            let options = Options {
+                public_url: Some(url.to_owned()),
+                ports_domain: None,
+            };
+            options.name()
+        };
+        for (url, expected) in [
+            ("https://tools.example.com", "tools.example.com"),
+            ("http://tools.example.com:80", "tools.example.com"),
+            ("http://[::1]:80", "[::1]"),
+            ("http://[::1]", "[::1]"),
+        ] {
+            assert_eq!(name(url).as_deref(), Some(expected));
+        }
+        assert_eq!(name(""), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Path, Query, Request, State};
 use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY};
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -51,6 +51,10 @@ pub(crate) fn opening() -> OpenApiRouter<Host> {
 /// Lets a request in whose link this host or another one of its store has signed, and that has not expired. The link becomes an extension
 /// of the request.
 pub(crate) fn admitted(host: &Host, request: &mut Request) -> Result<(), Problem> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        let detail = "a link is opened with GET or HEAD";
+        return Err(Problem::new(Kind::METHOD_NOT_ALLOWED, detail));
+    }
     let path = request.uri().path().strip_prefix(LINKS).unwrap_or_default();
     let text = path.split('/').next().unwrap_or_default();
     let verified = host.verify(text, unix_time::now_ms() / 1000);
