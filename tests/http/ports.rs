@@ -1,8 +1,9 @@
 //! Servers of chats that people open with a link: who is let in, what passes, and when it ends.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::redirect::Policy;
+use toolhost_call::call::Actor;
 use toolhost_core::{Link, PublicAddress, Target};
 use toolhost_needs::needs;
 
@@ -217,6 +218,23 @@ async fn nothing_but_the_server_of_the_link_is_reached() {
     let page = shown.open(&name, "/", &cookie, &[]).await;
     assert_eq!(page.status, 502, "{}", page.text);
     assert_eq!(ports("a").await, [0; 0]);
+}
+
+/// A token with a list of tools sees the servers of their calls alone.
+#[needs(program = "python3")]
+#[tokio::test]
+async fn a_bounded_actor_sees_the_ports_of_its_tools() {
+    let shown = Shown::new().await;
+    let (_, port, _) = shown.start("a", "1", FILES).await;
+    let chat = "a".parse().unwrap();
+    let ports = async |tools: [&str; 2]| {
+        let actor = Actor::new("bounded").with_tools(tools.map(str::to_owned).into());
+        let found = shown.setup.host.ports_of(&chat, &actor, Duration::ZERO);
+        let found = found.await.unwrap().into_iter().map(|port| port.number);
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(ports(["process_output", "execute"]).await, [port]);
+    assert_eq!(ports(["process_output", "read_file"]).await, [0; 0]);
 }
 
 #[tokio::test]

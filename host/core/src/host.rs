@@ -68,7 +68,7 @@ pub use plugins::{
     PluginState, library, name_of, named_files,
 };
 use plugins::{Listed, Plugins};
-pub use ports::{OUTPUT_TOOL, PortConnection, PortError};
+pub use ports::{OUTPUT_TOOL, PortError};
 pub use start_error::StartError;
 use toolhost_link::Agents;
 use workspaces::Workspaces;

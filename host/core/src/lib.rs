@@ -38,8 +38,8 @@ mod host;
 pub use host::{
     Builder, CallNow, ChatFiles, Component, EMBEDDED, Embedded, FILES, FIND_TOOLS, Host,
     INPUT_TOOL, InputError, LINK, Latency, Link, LinkError, Located, OUTPUT_TOOL, Offer,
-    PluginChange, PluginError, PluginInfo, PluginSet, PluginSource, PluginState, PortConnection,
-    PortError, ProcessNow, PublicAddress, READ_TOOL, RUN_SCRIPT, Removal, RemovedWorkspace, SCRIPT,
+    PluginChange, PluginError, PluginInfo, PluginSet, PluginSource, PluginState, PortError,
+    ProcessNow, PublicAddress, READ_TOOL, RUN_SCRIPT, Removal, RemovedWorkspace, SCRIPT,
     SHARE_TOOL, StartError, Target, ToolMode, WRITE_TOOL, WorkspaceInfo, WorkspaceState,
     embedded_limits, find_tools, library, name_of, named_files, script,
 };

@@ -13,7 +13,7 @@ use toolhost_state::id::ChatId;
 use toolhost_workspace::operation::{
     Answer as Answers, Answered, Asked, Identity, Operation, Repeat, Typed, VERSION,
 };
-use toolhost_workspace::process;
+use toolhost_workspace::{Connection, process};
 use uuid::Uuid;
 
 use crate::breaker::{Breaker, Check};
@@ -22,7 +22,7 @@ use crate::explain;
 use crate::failure::{Failure, refused};
 use crate::names::{CALL, CONNECT, EVENTS, INSTANCE, OPERATIONS, PATH, STREAM};
 use crate::route::Route;
-use crate::stream::{Carried, outgoing};
+use crate::stream::{carried, outgoing};
 use crate::timing::Timing;
 use crate::transport::{Answer, Request, RequestBody, Transport};
 
@@ -276,7 +276,7 @@ impl Link {
         &self,
         chat: &ChatId,
         port: u16,
-    ) -> Result<Result<Carried, process::Error>, CallError> {
+    ) -> Result<Result<Box<dyn Connection>, process::Error>, CallError> {
         let mut attempts = Attempts::new(Repeat::Harmless, self.timing.patience);
         loop {
             let failure = match self.connected_once(chat, port, &mut attempts).await {
@@ -292,7 +292,7 @@ impl Link {
         chat: &ChatId,
         port: u16,
         attempts: &mut Attempts,
-    ) -> Result<Result<Carried, process::Error>, Failure> {
+    ) -> Result<Result<Box<dyn Connection>, process::Error>, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(OPERATIONS, VERSION.into());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(STREAM));
@@ -308,7 +308,7 @@ impl Link {
         let (transport, answer) = self.send(request, attempts).await?;
         let is_stream = answer.headers.get(CONTENT_TYPE) == Some(&HeaderValue::from_static(STREAM));
         if answer.status == StatusCode::OK && is_stream {
-            return Ok(Ok(Carried::new(writer, answer.body)));
+            return Ok(Ok(Box::new(carried(writer, answer.body))));
         }
         let (_, body) = self.read(&*transport, answer, MAX_SHORT).await?;
         match serde_json::from_slice::<Result<(), process::Error>>(&body.bytes) {

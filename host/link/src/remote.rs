@@ -15,7 +15,7 @@ use toolhost_workspace::operation::{
 use toolhost_workspace::process::{
     Connecting, Error, Info, Port, Shell, Subscriber, WaitOptions, Waited, Wake,
 };
-use toolhost_workspace::{Connection, Context, Owner, Workspace};
+use toolhost_workspace::{Context, Owner, Workspace};
 
 use crate::ends::Ends;
 use crate::events::{Events, GONE};
@@ -222,10 +222,7 @@ impl Workspace for Remote {
     }
 
     fn connect<'a>(&'a self, chat: &'a ChatId, port: u16) -> Connecting<'a> {
-        Box::pin(async move {
-            let connected = self.shared.link.connect(chat, port).await?;
-            connected.map(|carried| Box::new(carried) as Box<dyn Connection>)
-        })
+        Box::pin(async move { self.shared.link.connect(chat, port).await? })
     }
 
     fn hear_since(&self, ago: Duration) {

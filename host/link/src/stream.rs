@@ -8,9 +8,7 @@ use bytes::Bytes;
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use hyper::body::Frame;
-use tokio::io::{
-    AsyncRead, AsyncWrite, AsyncWriteExt, DuplexStream, ReadBuf, ReadHalf, WriteHalf, duplex,
-};
+use tokio::io::{AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf, duplex};
 use tokio_util::io::{ReaderStream, StreamReader};
 use tokio_util::task::AbortOnDropHandle;
 use toolhost_http::forward::SharedBody;
@@ -36,53 +34,11 @@ pub(crate) fn passed(body: axum::body::Body) -> Outgoing {
     SharedBody::new(body).map_err(io::Error::other).boxed()
 }
 
-/// A connection whose bytes travel in the bodies of a request and of its answer.
-pub(crate) struct Carried {
-    writer: DuplexStream,
-    reader: StreamReader<Received, Bytes>,
-}
-
-/// The pieces of an answer.
-type Received = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
-
-impl Carried {
-    /// Makes a connection of the writer of a request and the body of its answer.
-    pub(crate) fn new(writer: DuplexStream, answer: transport::Body) -> Self {
-        let pieces = BodyDataStream::new(answer);
-        let pieces = pieces.map_err(|text| io::Error::new(io::ErrorKind::ConnectionReset, text));
-        Self {
-            writer,
-            reader: StreamReader::new(Box::pin(pieces)),
-        }
-    }
-}
-
-impl AsyncRead for Carried {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.reader).poll_read(context, buffer)
-    }
-}
-
-impl AsyncWrite for Carried {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.writer).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.writer).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.writer).poll_shutdown(context)
-    }
+/// Returns the connection whose bytes travel in the body of a request, which has this writer, and in that of its answer.
+pub(crate) fn carried(writer: DuplexStream, answer: transport::Body) -> impl Connection {
+    let pieces = BodyDataStream::new(answer);
+    let pieces = pieces.map_err(|text| io::Error::new(io::ErrorKind::ConnectionReset, text));
+    tokio::io::join(StreamReader::new(Box::pin(pieces)), writer)
 }
 
 /// Passes the body of a request on to a connection, and returns what comes from the connection.

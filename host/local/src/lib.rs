@@ -6,7 +6,6 @@ compile_error!("this version of Toolhost runs on Linux only");
 mod directories;
 mod exemption;
 pub mod files;
-mod held;
 mod local;
 mod open_error;
 pub mod process;

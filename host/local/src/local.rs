@@ -17,13 +17,12 @@ use toolhost_workspace::operation::{
     SendSignal, SkipLines, Start, TakeSnapshot, Wait, WriteFiles,
 };
 use toolhost_workspace::process::{
-    Connecting, Connection, Error, Info, MAX_CONNECTIONS, Shell, Started, Subscriber,
+    Connecting, Connection, Error, Held, Info, MAX_CONNECTIONS, Shell, Started, Subscriber,
 };
 use toolhost_workspace::{Context, Status, Workspace};
 
 use crate::OpenError;
 use crate::files::{self, Files, Pool, Temporaries, Work};
-use crate::held::Held;
 use crate::process::{Config, Registry};
 
 /// A directory of this machine. Several directories can share one registry of processes: see [`Local::beside`].

@@ -50,13 +50,23 @@ impl Host {
         if for_change {
             workspaces.settle(chat, actor.name()).await?;
         }
-        let place = workspaces.place(chat)?;
-        let need = || Some(workspaces.oversight().of_chat(chat));
-        let workspace = workspaces.opened(&place, need).await?;
+        let (workspace, place) = self.open_workspace_of(chat).await?;
         Ok(ChatFiles {
             workspace: Arc::new(Audited::new(workspace, self.files_trail(chat, actor))),
             _place: place,
         })
+    }
+
+    /// Opens the workspace of a chat, which is neither closed nor removed while the place exists.
+    pub(super) async fn open_workspace_of(
+        &self,
+        chat: &ChatId,
+    ) -> Result<(Arc<dyn Workspace>, Place), WorkspaceError> {
+        let workspaces = &self.inner.workspaces;
+        let place = workspaces.place(chat)?;
+        let need = || Some(workspaces.oversight().of_chat(chat));
+        let workspace = workspaces.opened(&place, need).await?;
+        Ok((workspace, place))
     }
 
     /// Asks the approval hook about a change of files, which these arguments describe.

@@ -24,7 +24,7 @@ const SIGNATURE: usize = blake3::OUT_LEN;
 /// The most characters of a link.
 const MAX_CHARACTERS: usize = 8 << 10;
 
-/// What a link shows, to whoever has it.
+/// A signed link to a file or to a server of a chat, for its bearer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// The chat.

@@ -13,7 +13,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::copy_bidirectional;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
-use toolhost_core::{Host, Link, PortConnection, Target};
+use toolhost_core::{Host, Link, Target};
+use toolhost_workspace::Connection;
 
 use super::Refusal;
 use super::gate::left;
@@ -79,7 +80,7 @@ pub(super) async fn pass(
 /// Sends a request through a connection, and returns the head of the answer with its body.
 async fn send(
     request: Request,
-    connection: PortConnection,
+    connection: Box<dyn Connection>,
     port: u16,
     origin: &Origin,
 ) -> Result<axum::http::Response<hyper::body::Incoming>, Refusal> {

@@ -88,7 +88,9 @@ async fn list(
 ) -> Result<Json<PortList>, Problem> {
     let chat = allowed(&host, &principal, &chat)?;
     let wait = super::pages::within("wait_seconds", patience.wait_seconds, 0..=60)?;
-    let found = host.ports_of(&chat, None, Duration::from_secs(wait)).await;
+    let found = host
+        .ports_of(&chat, principal.actor(), Duration::from_secs(wait))
+        .await;
     let ports = found.map_err(problem)?.into_iter().map(|found| {
         let link = host.port_link(&chat, found.number, principal.actor());
         let (url, expires_at_unix) = link.map(|link| (link.url, link.expires_at_unix)).unzip();
@@ -122,7 +124,9 @@ async fn open(
     Path((chat, port)): Path<(String, u16)>,
 ) -> Result<Response, Problem> {
     let chat = allowed(&host, &principal, &chat)?;
-    let found = host.ports_of(&chat, None, Duration::ZERO).await;
+    let found = host
+        .ports_of(&chat, principal.actor(), Duration::ZERO)
+        .await;
     let mut found = found.map_err(problem)?.into_iter();
     if !found.any(|found| found.number == port) {
         let detail = format!("nothing of this chat listens at port {port}");
