@@ -7,6 +7,7 @@ mod offered;
 mod run;
 mod savings;
 mod scope;
+mod scratch;
 mod tasks;
 mod written;
 

@@ -213,6 +213,39 @@ fn rounds() -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_finds_the_scratch_directory_of_the_run_that_was_killed() {
+    let workspace = tempfile::tempdir().unwrap();
+    let mut serving = Maker::Script.start(workspace.path());
+    // The second command ends in the second run alone.
+    let code = "
+        const workdir = scratch();
+        await tools.execute({ command: 'echo kept > made; echo first >> \"$OLDPWD/counter\"', workdir });
+        await sleep(input);
+        const { output } = await tools.execute({ command: 'cat made', workdir });
+        return [workdir, output];";
+    let code = code.replace("$OLDPWD", &workspace.path().to_string_lossy());
+    let call =
+        |wait: u64| json!({ "tool": "run_script", "arguments": { "code": code, "input": wait } });
+    let body = call(1_500);
+    let begun = crate::harness::until("the first command ran", || {
+        (!runs(workspace.path()).is_empty()).then_some(())
+    });
+    tokio::select! {
+        answer = put(&serving, "outer", &body) => panic!("{answer:?}"),
+        () = begun => {}
+    }
+    serving.signal(Signal::SIGKILL);
+    drop(serving);
+    serving = Maker::Script.start(workspace.path());
+    let answer = put(&serving, "outer", &body).await.unwrap();
+    let result = &answer["structured"]["result"];
+    assert_eq!(result[1], "kept\n", "{answer}");
+    let directory = Path::new(result[0].as_str().unwrap());
+    assert!(!directory.exists(), "{answer}");
+    assert_eq!(runs(workspace.path()).values().sum::<usize>(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_plugin_with_effects_of_its_own_does_not_run_again() {
     let workspace = tempfile::tempdir().unwrap();
     let mut serving = start(workspace.path(), ", files = \"read\"");

@@ -47,7 +47,7 @@ impl Tool for ShareFile {
     const NAME: &'static str = "share_file";
     const TITLE: Option<&'static str> = Some("Share file");
     const DESCRIPTION: &'static str = "Give the user a file of the workspace, such as a report, a picture or an archive that you \
-        made: replies with a link, which you pass on exactly as it is. Whoever has the link gets the file, as it is then, until the \
+        made: replies with a link, which you pass on exactly as it is. Any bearer of the link gets the file, as it is then, until the \
         link expires. Of a directory, share an archive.";
     // A file that is out cannot be taken back, so the operator is asked as about any change.
     const HINTS: Hints = Hints::NONE;

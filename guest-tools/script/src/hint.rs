@@ -51,7 +51,7 @@ const INSTEAD: [(&str, &str); 17] = [
 ];
 
 /// Names that scripts call and that are functions for sure, or have them.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "tools",
     "console",
     "JSON",
@@ -65,6 +65,7 @@ const KNOWN: [&str; 14] = [
     "Date",
     "parseInt",
     "parseFloat",
+    "scratch",
     "sleep",
 ];
 

@@ -58,6 +58,13 @@ fn tools<'js, C: Calls + 'static>(
     let cancel = move |number: u32| shared.borrow().cancel(number);
     object.set("cancel", Function::new(ctx.clone(), cancel)?)?;
     let shared = Rc::clone(work);
+    // Returns the path, or the kind and the text of the error.
+    let scratch = move |ctx: Ctx<'js>| match shared.borrow().calls.scratch() {
+        Ok(path) => path.into_js(&ctx),
+        Err(error) => vec![error.kind(), error.text()].into_js(&ctx),
+    };
+    object.set("scratch", Function::new(ctx.clone(), scratch)?)?;
+    let shared = Rc::clone(work);
     let search = move |ctx: Ctx<'js>, query: String, max: u32| {
         described(&ctx, shared.borrow().calls.search(&query, max))
     };

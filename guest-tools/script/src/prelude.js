@@ -107,6 +107,13 @@
     woken();
   };
 
+  /** Returns the path of the scratch directory. */
+  const scratch = () => {
+    const made = native.scratch();
+    if (typeof made === "string") return made;
+    throw new ToolError(...made, { tool: "scratch", stack: new Error().stack });
+  };
+
   const helpers = Object.freeze({
     call,
     search: async (query, max = 10) => native.search(wellFormed(String(query)), Number(max)),
@@ -300,6 +307,7 @@
     ToolError,
     console,
     input,
+    scratch,
     sleep,
     setTimeout: (run, ms = 0, ...values) => setTimer("setTimeout", run, ms, values, false),
     setInterval: (run, ms = 0, ...values) => setTimer("setInterval", run, ms, values, true),

@@ -41,6 +41,14 @@ pub trait Calls: fmt::Debug {
     /// The [`Error`] says why nothing was started.
     fn start(&self, tool: &str, arguments: &str) -> Result<Self::Call, Error>;
 
+    /// Returns the absolute path of a directory of the workspace for files of the running call, which the first use makes. The host removes
+    /// it at the end of the call, or, if a file of it was shared, when the link can no longer be valid.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Denied`] if the call may call no tool that makes changes.
+    fn scratch(&self) -> Result<String, Error>;
+
     /// Waits until one of these calls has ended. If several have, returns the first of the list.
     ///
     /// # Errors

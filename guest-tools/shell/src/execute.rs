@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
     /// The directory to run in, absolute or relative to the workspace directory. Default: the workspace directory.
     #[serde(alias = "cwd")]
     workdir: Option<String>,
-    /// Start the command and reply at once, without its output. For servers and watchers, or to do other work meanwhile;
+    /// Start the command and reply at once, without its output. For watchers, or to do other work meanwhile;
     /// for commands whose result you need, prefer foreground with a longer timeout. Use this parameter instead of shell
     /// '&', which leaves an untracked process that process_output cannot read.
     run_in_background: Option<bool>,
@@ -93,7 +93,7 @@ impl Tool for Execute {
         not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
         and process_signal.\n\
         For commands whose result you need, such as builds and tests, prefer foreground with a longer timeout. Use \
-        run_in_background for servers and watchers, never shell '&'.\n\
+        server for a program that listens on a port, run_in_background for watchers, never shell '&'.\n\
         Long output is shortened in the middle; its beginning and its end are always there.";
     // An hour to wait, and time to start and to reply.
     const MAX_DURATION: Option<Duration> = Some(MAX_TIMEOUT.saturating_add(Duration::from_mins(1)));

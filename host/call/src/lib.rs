@@ -11,6 +11,7 @@ pub mod client;
 pub mod events;
 pub mod metrics;
 pub mod notice;
+pub mod scratch;
 pub mod sharing;
 pub mod tool;
 pub mod trace;

@@ -99,7 +99,7 @@ pub trait Sharing: fmt::Debug + Send + Sync {
     /// See [`ShareError`].
     fn share<'a>(&'a self, asked: Asked<'a>) -> BoxFuture<'a, Result<SharedFile, ShareError>>;
 
-    /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Whoever
-    /// has it can use the server, until it expires.
+    /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Any bearer
+    /// of the address can use the server, until it expires.
     fn port(&self, chat: &ChatId, port: u16, principal: &str) -> Option<PortLink>;
 }

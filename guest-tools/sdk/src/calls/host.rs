@@ -31,6 +31,11 @@ impl Calls for Host {
         Ok(Started(wit::start(tool, arguments)?))
     }
 
+    fn scratch(&self) -> Result<String, Error> {
+        present()?;
+        Ok(wit::scratch()?)
+    }
+
     fn wait_any(&self, calls: &[&Started], timeout: Duration) -> Result<Waited, Error> {
         present()?;
         let calls: Vec<_> = calls.iter().map(|call| &call.0).collect();

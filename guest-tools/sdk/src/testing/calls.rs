@@ -100,6 +100,11 @@ impl Calls for FakeCalls {
         })
     }
 
+    /// Returns `/workspace/.toolhost/scratch/test`, which is never made.
+    fn scratch(&self) -> Result<String, Error> {
+        Ok("/workspace/.toolhost/scratch/test".to_owned())
+    }
+
     fn wait_any(&self, calls: &[&FakeCall], _: Duration) -> Result<Waited, Error> {
         if self.cancels.get() {
             return Ok(Waited::Cancelled);

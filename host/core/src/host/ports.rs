@@ -41,8 +41,8 @@ impl Host {
         Ok(seen.list_ports(chat, None, within).await?)
     }
 
-    /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Whoever has
-    /// it can use the server as if on this machine, until it expires.
+    /// Returns the address at which a person opens the server at a port of this chat; `None` if the servers of chats are not shown. Any
+    /// bearer of the address can use the server as if on this machine, until the address expires.
     pub fn port_link(&self, chat: &ChatId, port: u16, actor: &Actor) -> Option<PortLink> {
         self.inner.links.port(chat, port, actor.name())
     }

@@ -19,6 +19,7 @@ use crate::grants::{GrantValue, Grants};
 use generated::toolhost::plugin::calls as wit;
 use toolhost_call::call::Arguments;
 use toolhost_call::tool::Definition;
+use toolhost_workspace::files::{CpuAccount, Error};
 
 #[expect(unreachable_pub, reason = "the generated code re-exports it")]
 pub use super::session::Handle;
@@ -91,6 +92,7 @@ const MAX_FOUND: usize = 100;
 pub(crate) struct Calls {
     scope: Scope,
     granted: Option<Arc<GrantValue>>,
+    work: Arc<CpuAccount>,
 }
 
 impl CallState for Calls {
@@ -104,6 +106,7 @@ impl CallState for Calls {
         Self {
             scope: context.scope(NAME),
             granted: granted.clone(),
+            work: Arc::clone(&context.work),
         }
     }
 }
@@ -167,6 +170,30 @@ impl Calls {
     }
 }
 
+impl Calls {
+    /// Returns the path of the scratch directory of the running call.
+    async fn scratch(&self) -> Result<String, wit::Error> {
+        let (call, session) = self.session()?;
+        self.scope.approved_call().map_err(wit::Error::Denied)?;
+        let changes = |tool: &Definition| !tool.hints.read_only;
+        if call.read_only || !self.tools()?.iter().any(changes) {
+            self.scope
+                .denied("a scratch directory without a tool that could use it".into());
+            let text =
+                "no tool that can be called here makes changes, so there is no scratch directory";
+            return Err(wit::Error::Denied(text.into()));
+        }
+        let (workspace, chat) = (&call.workspace, &call.request.chat);
+        let scratch = session.scratch(workspace, chat, &self.work).await;
+        let scratch = scratch.map_err(|error| match error {
+            Error::Unavailable(_) => wit::Error::Unavailable(error.to_string()),
+            Error::Busy(_) => wit::Error::Busy(error.to_string()),
+            error => wit::Error::Failed(format!("the scratch directory was not made: {error}")),
+        })?;
+        Ok(scratch.path().to_string_lossy().into_owned())
+    }
+}
+
 /// Returns the text for a model that named a tool which is not there.
 fn unknown(name: &str, tools: &[Definition]) -> String {
     let name = crate::text::shown_up_to(name, 64);
@@ -202,6 +229,10 @@ impl wit::Host for View<'_, Calls> {
     async fn start(&mut self, tool: String, arguments: String) -> Result<Resource<Handle>> {
         let started = self.state.start(tool, &arguments).await?;
         Ok(self.table.push(started)?)
+    }
+
+    async fn scratch(&mut self) -> Result<String> {
+        Ok(self.state.scratch().await?)
     }
 
     async fn wait_any(

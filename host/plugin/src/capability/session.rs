@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join;
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Mutex, OnceCell, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
@@ -15,8 +15,11 @@ use tracing::Instrument as _;
 use numbers::Numbers;
 use toolhost_call::call::{Arguments, CallError, NestedCalls, Outcome, Refused, Request};
 use toolhost_call::metrics::LimitKind;
+use toolhost_call::scratch::Scratch;
 use toolhost_call::tool::{Definition, ErrorKind, ToolError};
-use toolhost_state::id::CallId;
+use toolhost_state::id::{CallId, ChatId};
+use toolhost_workspace::Workspace;
+use toolhost_workspace::files::{CpuAccount, Error};
 
 /// The most calls that one call makes.
 const CALLS: u32 = 1_000;
@@ -49,6 +52,7 @@ struct Inner {
     turns: Semaphore,
     /// `None` until the records of an earlier run were read.
     numbers: Mutex<Option<Numbers>>,
+    scratch: OnceCell<Scratch>,
     started: AtomicU32,
     replied: AtomicU64,
     /// The span of the running call, in which those of its calls are.
@@ -91,6 +95,7 @@ impl Session {
             tasks: TaskTracker::new(),
             turns: Semaphore::new(AT_ONCE),
             numbers: Mutex::default(),
+            scratch: OnceCell::new(),
             started: AtomicU32::new(0),
             replied: AtomicU64::new(0),
             span: tracing::Span::current(),
@@ -155,7 +160,18 @@ impl Session {
         numbers.take(digest).map_err(StartError::Damaged)
     }
 
-    /// Cancels the calls that still run, and waits until they have ended.
+    /// Returns the scratch directory of the call, which the first use makes in this workspace.
+    pub(super) async fn scratch(
+        &self,
+        workspace: &Arc<dyn Workspace>,
+        chat: &ChatId,
+        work: &Arc<CpuAccount>,
+    ) -> Result<&Scratch, Error> {
+        let make = || Scratch::make(Arc::clone(workspace), chat, &self.inner.outer, work);
+        self.inner.scratch.get_or_try_init(make).await
+    }
+
+    /// Cancels the calls that still run, waits until they have ended, and removes the scratch directory.
     pub(crate) async fn end(&self) {
         self.inner.stopped.cancel();
         self.inner.tasks.close();
@@ -164,6 +180,9 @@ impl Session {
             tracing::warn!(
                 "a nested call was cancelled and still runs while the call ends that made it"
             );
+        }
+        if let Some(scratch) = self.inner.scratch.get() {
+            scratch.end().await;
         }
     }
 }

@@ -70,7 +70,7 @@ struct PortList {
 
 /// Lists the ports on which commands of a chat listen
 ///
-/// Whoever has the address of one can use the server until the address expires.
+/// Any bearer of the address of a port can use the server until the address expires.
 #[utoipa::path(
     get, path = "/v1/chats/{chat}/ports", operation_id = "listPorts", tag = "processes",
     params(ChatPath, Patience),

@@ -1,5 +1,6 @@
 //! Sharing a file: the checks that it can be shared, and the address of the link.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -7,6 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::json;
 use tokio::time::Instant;
 use toolhost_call::audit::Use;
+use toolhost_call::scratch;
 use toolhost_call::sharing::{
     Asked, LIFETIME, LIFETIMES, PortLink, ShareError, SharedFile, Sharing,
 };
@@ -44,7 +46,10 @@ impl Links {
             return Err(ShareError::Lifetime(lifetime));
         }
         let address = self.address.get().ok_or(ShareError::NoAddress)?;
-        let found = asked.workspace.metadata(asked.path, asked.work).await?;
+        let found = asked
+            .workspace
+            .metadata(asked.path, Arc::clone(&asked.work))
+            .await?;
         if found.kind != Kind::File {
             return Err(Error::NotAFile.into());
         }
@@ -63,6 +68,7 @@ impl Links {
         if !self.shares.lock().add(asked.chat, Instant::now()) {
             return Err(ShareError::TooMany);
         }
+        scratch::keep(asked.workspace, &found.path, &asked.work).await?;
         asked.trail.record(&Use::FileShare {
             path: path.to_owned(),
             expires_at: expires_at_unix,
