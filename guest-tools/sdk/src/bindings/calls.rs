@@ -1822,6 +1822,271 @@ pub mod toolhost {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
+            /// Returns the absolute path of a directory of the workspace for files of the running call. The first use makes it. A repeat after a stop
+            /// of the host has the same one. At the end of the call, the host removes it with all that is in it; if a file of it was shared, only
+            /// when the link can no longer be valid. Denied if the call may call no tool that makes changes.
+            #[allow(async_fn_in_trait)]
+            pub fn scratch() -> Result<_rt::String, Error> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 4 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 4
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "toolhost:plugin/calls@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "scratch"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = i32::from(*ptr0.add(0).cast::<u8>());
+                    let result41 = match l2 {
+                        0 => {
+                            let e = {
+                                let l3 = *ptr0
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l4 = *ptr0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len5 = l4;
+                                let bytes5 = _rt::Vec::from_raw_parts(
+                                    l3.cast(),
+                                    len5,
+                                    len5,
+                                );
+                                _rt::string_lift(bytes5)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l6 = i32::from(
+                                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                let v40 = match l6 {
+                                    0 => {
+                                        let e40 = {
+                                            let l7 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l8 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len9 = l8;
+                                            let bytes9 = _rt::Vec::from_raw_parts(
+                                                l7.cast(),
+                                                len9,
+                                                len9,
+                                            );
+                                            _rt::string_lift(bytes9)
+                                        };
+                                        Error::Denied(e40)
+                                    }
+                                    1 => {
+                                        let e40 = {
+                                            let l10 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l11 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len12 = l11;
+                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                l10.cast(),
+                                                len12,
+                                                len12,
+                                            );
+                                            _rt::string_lift(bytes12)
+                                        };
+                                        Error::UnknownTool(e40)
+                                    }
+                                    2 => {
+                                        let e40 = {
+                                            let l13 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l14 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len15 = l14;
+                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                l13.cast(),
+                                                len15,
+                                                len15,
+                                            );
+                                            _rt::string_lift(bytes15)
+                                        };
+                                        Error::InvalidArguments(e40)
+                                    }
+                                    3 => {
+                                        let e40 = {
+                                            let l16 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l17 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len18 = l17;
+                                            let bytes18 = _rt::Vec::from_raw_parts(
+                                                l16.cast(),
+                                                len18,
+                                                len18,
+                                            );
+                                            _rt::string_lift(bytes18)
+                                        };
+                                        Error::Limit(e40)
+                                    }
+                                    4 => {
+                                        let e40 = {
+                                            let l19 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l20 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len21 = l20;
+                                            let bytes21 = _rt::Vec::from_raw_parts(
+                                                l19.cast(),
+                                                len21,
+                                                len21,
+                                            );
+                                            _rt::string_lift(bytes21)
+                                        };
+                                        Error::Busy(e40)
+                                    }
+                                    5 => {
+                                        let e40 = {
+                                            let l22 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l23 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len24 = l23;
+                                            let bytes24 = _rt::Vec::from_raw_parts(
+                                                l22.cast(),
+                                                len24,
+                                                len24,
+                                            );
+                                            _rt::string_lift(bytes24)
+                                        };
+                                        Error::Unavailable(e40)
+                                    }
+                                    6 => {
+                                        let e40 = {
+                                            let l25 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l26 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len27 = l26;
+                                            let bytes27 = _rt::Vec::from_raw_parts(
+                                                l25.cast(),
+                                                len27,
+                                                len27,
+                                            );
+                                            _rt::string_lift(bytes27)
+                                        };
+                                        Error::Cancelled(e40)
+                                    }
+                                    7 => {
+                                        let e40 = {
+                                            let l28 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l29 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len30 = l29;
+                                            let bytes30 = _rt::Vec::from_raw_parts(
+                                                l28.cast(),
+                                                len30,
+                                                len30,
+                                            );
+                                            _rt::string_lift(bytes30)
+                                        };
+                                        Error::Broken(e40)
+                                    }
+                                    8 => {
+                                        let e40 = {
+                                            let l31 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l32 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len33 = l32;
+                                            let bytes33 = _rt::Vec::from_raw_parts(
+                                                l31.cast(),
+                                                len33,
+                                                len33,
+                                            );
+                                            _rt::string_lift(bytes33)
+                                        };
+                                        Error::UnknownOutcome(e40)
+                                    }
+                                    9 => {
+                                        let e40 = {
+                                            let l34 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l35 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len36 = l35;
+                                            let bytes36 = _rt::Vec::from_raw_parts(
+                                                l34.cast(),
+                                                len36,
+                                                len36,
+                                            );
+                                            _rt::string_lift(bytes36)
+                                        };
+                                        Error::Gone(e40)
+                                    }
+                                    n => {
+                                        debug_assert_eq!(n, 10, "invalid enum discriminant");
+                                        let e40 = {
+                                            let l37 = *ptr0
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<*mut u8>();
+                                            let l38 = *ptr0
+                                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<usize>();
+                                            let len39 = l38;
+                                            let bytes39 = _rt::Vec::from_raw_parts(
+                                                l37.cast(),
+                                                len39,
+                                                len39,
+                                            );
+                                            _rt::string_lift(bytes39)
+                                        };
+                                        Error::Failed(e40)
+                                    }
+                                };
+                                v40
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result41
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
             /// Waits until one of these calls has ended, at most for this long in milliseconds; 0 looks and returns at once. If several have
             /// ended, returns the first of the list.
             #[allow(async_fn_in_trait)]
@@ -2316,9 +2581,9 @@ mod _rt {
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 915] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x97\x06\x01A\x02\x01\
-A\x02\x01B+\x01ks\x01r\x05\x04names\x0bdescriptions\x0cinput-schemas\x0doutput-s\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 938] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xae\x06\x01A\x02\x01\
+A\x02\x01B.\x01ks\x01r\x05\x04names\x0bdescriptions\x0cinput-schemas\x0doutput-s\
 chema\0\x09read-only\x7f\x04\0\x04tool\x03\0\x01\x01p}\x01r\x02\x0amedia-types\x04\
 data\x03\x04\0\x04blob\x03\0\x04\x01k\x03\x01r\x03\x03uris\x0amedia-type\0\x04da\
 ta\x06\x04\0\x08document\x03\0\x07\x01q\x05\x04text\x01s\0\x04json\x01s\0\x05ima\
@@ -2334,10 +2599,11 @@ f\x14\0\x17\x04\0\x12[method]call.reply\x01\x18\x01@\x01\x04self\x14\x01\0\x04\0
 \x13[method]call.cancel\x01\x19\x01p\x02\x01j\x01\x1a\x01\x10\x01@\0\0\x1b\x04\0\
 \x0alist-tools\x01\x1c\x01@\x02\x05querys\x03maxy\0\x1b\x04\0\x06search\x01\x1d\x01\
 i\x13\x01j\x01\x1e\x01\x10\x01@\x02\x04tools\x09argumentss\0\x1f\x04\0\x05start\x01\
-\x20\x01p\x14\x01j\x01\x12\x01\x10\x01@\x02\x05calls!\x0atimeout-msw\0\"\x04\0\x08\
-wait-any\x01#\x03\0\x1btoolhost:plugin/calls@0.1.0\x05\0\x04\0\x0fsdk:calls/fron\
-t\x04\0\x0b\x0b\x01\0\x05front\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.254.2\x10wit-bindgen-rust\x060.60.0";
+\x20\x01j\x01s\x01\x10\x01@\0\0!\x04\0\x07scratch\x01\"\x01p\x14\x01j\x01\x12\x01\
+\x10\x01@\x02\x05calls#\x0atimeout-msw\0$\x04\0\x08wait-any\x01%\x03\0\x1btoolho\
+st:plugin/calls@0.1.0\x05\0\x04\0\x0fsdk:calls/front\x04\0\x0b\x0b\x01\0\x05fron\
+t\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.254.2\x10\
+wit-bindgen-rust\x060.60.0";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

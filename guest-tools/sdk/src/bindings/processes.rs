@@ -713,8 +713,8 @@ pub mod toolhost {
             pub struct ListeningPort {
                 /// Its number.
                 pub number: u16,
-                /// The address at which a person opens the server there, without a token; `none` if the host shows none to people. Whoever has it
-                /// can use the server.
+                /// The address at which a person opens the server there, without a token; `none` if the host shows none to people. Any
+                /// bearer of the address can use the server.
                 pub url: Option<_rt::String>,
                 /// The time from which on the address leads nowhere, in seconds since the Unix epoch.
                 pub expires_at: Option<u64>,
