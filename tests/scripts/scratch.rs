@@ -6,7 +6,7 @@ use reqwest::Method;
 use toolhost_core::PublicAddress;
 
 use super::*;
-use crate::harness::Server;
+use crate::harness::{Server, elsewhere};
 
 /// Returns the directory of all scratch directories of a workspace.
 fn all(setup: &Setup) -> PathBuf {
@@ -51,9 +51,9 @@ async fn a_scratch_directory_is_in_no_search_and_no_commit() {
         await tools.write_file({ path: `${workdir}/a.txt`, content: 'needle' });
         const { output } = await tools.execute({ command: 'git init -q && git add -A && git status --porcelain' });
         const found = await tools.search_files({ pattern: 'needle' });
-        return [output, found.total ?? found.matches.length];";
+        return [output, JSON.stringify(found).includes('a.txt')];";
     let ends = result(&setup.host, code).await;
-    assert_eq!(ends, json!(["", 0]));
+    assert_eq!(ends, json!(["", false]));
 }
 
 #[tokio::test]
@@ -118,4 +118,35 @@ async fn a_script_that_can_change_nothing_has_none() {
     let refused = report(&setup.host, bounded).await;
     assert_eq!(refused["success"], false, "{refused}");
     assert!(!all(&setup).exists());
+}
+
+#[tokio::test]
+async fn at_an_agent_it_is_in_the_workspace_of_the_agent() {
+    let place = tempfile::tempdir().unwrap();
+    let agent = Server::agent(elsewhere::offer(elsewhere::local(place.path()).await)).await;
+    let setup = changed(|builder| builder.agents(elsewhere::agents("one", &agent.url))).await;
+    let server = Server::start(setup.host.clone()).await;
+    let made = server
+        .request(Method::PUT, "/v1/workspaces/one")
+        .json(&json!({ "provider": "agent" }));
+    assert_eq!(made.send().await.unwrap().status(), 200);
+    let code = "
+        const workdir = scratch();
+        const { output } = await tools.execute({ command: 'echo one > a; ls -A', workdir });
+        return [workdir, output];";
+    let body = json!({ "tool": "run_script", "arguments": { "code": code }, "workspace": "one" });
+    let reply = server
+        .request(Method::PUT, "/v1/chats/a/calls/1")
+        .json(&body)
+        .send();
+    let reply: Value = reply.await.unwrap().json().await.unwrap();
+    let result = &reply["structured"]["result"];
+    assert_eq!(result[1], ".gitignore\na\n", "{reply}");
+    let workdir = Path::new(result[0].as_str().unwrap());
+    assert!(
+        workdir.starts_with(place.path().canonicalize().unwrap()),
+        "{reply}"
+    );
+    assert!(!workdir.exists(), "{reply}");
+    assert_eq!(names(&place.path().join(".toolhost/scratch")), [""; 0]);
 }
