@@ -312,7 +312,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Man(_) => Prepared::default(),
         Command::Sandbox(options) => options.prepare(),
         Command::Serve(options) => options.host.prepare(),
-        Command::Mcp(options) => options.host.prepare(),
+        Command::Mcp(options) => options.prepare(),
         Command::Agent(options) => options.agent.prepare(),
         Command::Doctor(options) => options.processes.prepare(),
         Command::Plugin(options) => options.prepare(),
