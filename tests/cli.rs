@@ -6,6 +6,7 @@ mod check;
 mod configuration;
 mod full_disk;
 mod help;
+mod init;
 mod install;
 mod interrupt;
 mod lookup;

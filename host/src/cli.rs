@@ -16,6 +16,7 @@ mod doctor;
 mod given;
 mod help;
 mod host;
+mod init;
 mod kill;
 mod logs;
 mod lookup;
@@ -237,6 +238,12 @@ enum Command {
     Config(config::Options),
     /// Check, copy and repair the store of calls in a state directory
     State(state::Options),
+    /// Write a configuration and a token for a server
+    ///
+    /// Asks where commands run, where the server listens, which tools the token may call, and whether the server is a service; without a
+    /// terminal, flags are the answers. Shows the files before it writes them, and overwrites none. Exit codes: 0 if they are written, 1 if
+    /// the answer is no, 2 for bad usage or files that cannot be written.
+    Init(init::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
@@ -300,6 +307,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Tools(_)
         | Command::Token(_)
         | Command::Config(_)
+        | Command::Init(_)
         | Command::Ps(_)
         | Command::Logs(_)
         | Command::Attach(_)
@@ -347,6 +355,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,
+            Command::Init(options) => init::run(common, options).await,
             Command::Token(options) => token::run(common, &options),
         }
     })

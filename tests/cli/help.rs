@@ -100,7 +100,7 @@ fn names_that_people_guess_lead_somewhere() {
         ("exec", "toolhost call"),
         ("run", "toolhost call"),
         ("login", "toolhost console"),
-        ("init", "toolhost config example"),
+        ("setup", "toolhost init"),
         ("health", "/readyz"),
         ("start", "toolhost serve"),
         ("list", "toolhost calls"),

@@ -29,7 +29,7 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let matches = logging::accepted(matches.map_err(help::advised));
     let path = match matches.subcommand_name() {
         // These commands have no settings of their own in the file.
-        Some("token" | "config" | "completions" | "man") => None,
+        Some("token" | "config" | "init" | "completions" | "man") => None,
         Some("mcp") if edits_client(&matches) => None,
         _ => path(matches.get_one("config").map(PathBuf::as_path)),
     };
