@@ -21,6 +21,7 @@ mod state;
 mod state_dir;
 mod terminal;
 mod unsuitable;
+mod upgrade;
 mod usage;
 mod workspaces;
 

@@ -36,6 +36,7 @@ mod table;
 mod token;
 mod tools;
 mod top;
+mod upgrade;
 mod workspaces;
 
 use std::io::{self, Write};
@@ -244,6 +245,11 @@ enum Command {
     /// terminal, flags are the answers. Shows the files before it writes them, and overwrites none. Exit codes: 0 if they are written, 1 if
     /// the answer is no, 2 for bad usage or files that cannot be written.
     Init(init::Options),
+    /// Say what this version would change in a state directory
+    ///
+    /// Changes nothing, also while a server of an earlier version runs. Exit codes: 0 if this version can use the directory, 1 if a later one
+    /// wrote it, 2 for bad usage or if it cannot be read.
+    Upgrade(upgrade::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
@@ -308,6 +314,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Token(_)
         | Command::Config(_)
         | Command::Init(_)
+        | Command::Upgrade(_)
         | Command::Ps(_)
         | Command::Logs(_)
         | Command::Attach(_)
@@ -356,6 +363,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,
             Command::Init(options) => init::run(common, options).await,
+            Command::Upgrade(options) => upgrade::run(common, &options),
             Command::Token(options) => token::run(common, &options),
         }
     })

@@ -101,6 +101,7 @@ fn names_that_people_guess_lead_somewhere() {
         ("run", "toolhost call"),
         ("login", "toolhost console"),
         ("setup", "toolhost init"),
+        ("update", "toolhost upgrade --check"),
         ("health", "/readyz"),
         ("start", "toolhost serve"),
         ("list", "toolhost calls"),

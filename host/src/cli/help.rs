@@ -35,6 +35,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
             "doctor",
             "sandbox",
             "state",
+            "upgrade",
             "completions",
             "man",
             "help",
@@ -83,9 +84,10 @@ const GUESSES: [(&[&str], &str); 11] = [
         "`toolhost console` prints a link that logs in to the console",
     ),
     (
-        &["upgrade", "update", "install"],
+        &["update", "install"],
         "`toolhost mcp install` adds this program to an MCP client, and `toolhost plugin pull` fetches packages of plugins; a new version of \
-         toolhost replaces the program, and `toolhost serve --keep` keeps commands running meanwhile",
+         toolhost replaces the program, `toolhost upgrade --check` says what it changes, and `toolhost serve --keep` keeps commands running \
+         meanwhile",
     ),
 ];
 

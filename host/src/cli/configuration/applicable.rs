@@ -29,7 +29,7 @@ const FINDERS: [&str; 11] = [
 
 /// Other commands, each with the global flags that its help and that of the commands below it leaves out. With `json` among them,
 /// the command prints nothing as JSON, or nothing else, and refuses that flag.
-const UNLISTED: [(&[&str], &[&str]); 19] = [
+const UNLISTED: [(&[&str], &[&str]); 20] = [
     (&["serve"], &[JSON]),
     (&["mcp"], &[JSON]),
     (&["agent"], &[JSON]),
@@ -47,6 +47,7 @@ const UNLISTED: [(&[&str], &[&str]); 19] = [
     (&["mcp", "install"], &OF_LOGS),
     (&["mcp", "uninstall"], &OF_LOGS),
     (&["init"], &[JSON, "log", "log_format"]),
+    (&["upgrade"], &OF_WORKSPACES),
     (&["token"], &OF_FILES),
     (&["completions"], &OF_FILES),
     (&["completions"], &[JSON]),
