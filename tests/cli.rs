@@ -6,6 +6,8 @@ mod check;
 mod configuration;
 mod full_disk;
 mod help;
+mod init;
+mod install;
 mod interrupt;
 mod lookup;
 mod lowered_limits;
@@ -19,6 +21,7 @@ mod state;
 mod state_dir;
 mod terminal;
 mod unsuitable;
+mod upgrade;
 mod usage;
 mod workspaces;
 

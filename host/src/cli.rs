@@ -16,6 +16,7 @@ mod doctor;
 mod given;
 mod help;
 mod host;
+mod init;
 mod kill;
 mod logs;
 mod lookup;
@@ -35,6 +36,7 @@ mod table;
 mod token;
 mod tools;
 mod top;
+mod upgrade;
 mod workspaces;
 
 use std::io::{self, Write};
@@ -237,6 +239,17 @@ enum Command {
     Config(config::Options),
     /// Check, copy and repair the store of calls in a state directory
     State(state::Options),
+    /// Write a configuration and a token for a server
+    ///
+    /// Asks where commands run, where the server listens, which tools the token may call, and whether the server is a service; without a
+    /// terminal, flags are the answers. Shows the files before it writes them, and overwrites none. Exit codes: 0 if they are written, 1 if
+    /// the answer is no, 2 for bad usage or files that cannot be written.
+    Init(init::Options),
+    /// Say what this version would change in a state directory
+    ///
+    /// Changes nothing, also while a server of an earlier version runs. Exit codes: 0 if this version can use the directory, 1 if a later one
+    /// wrote it, 2 for bad usage or if it cannot be read.
+    Upgrade(upgrade::Options),
     /// Make a token for the configuration of a server
     ///
     /// The token goes to standard output. The section of toolhost.toml that makes it valid goes to standard error; it contains
@@ -300,6 +313,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Tools(_)
         | Command::Token(_)
         | Command::Config(_)
+        | Command::Init(_)
+        | Command::Upgrade(_)
         | Command::Ps(_)
         | Command::Logs(_)
         | Command::Attach(_)
@@ -312,7 +327,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         | Command::Man(_) => Prepared::default(),
         Command::Sandbox(options) => options.prepare(),
         Command::Serve(options) => options.host.prepare(),
-        Command::Mcp(options) => options.host.prepare(),
+        Command::Mcp(options) => options.prepare(),
         Command::Agent(options) => options.agent.prepare(),
         Command::Doctor(options) => options.processes.prepare(),
         Command::Plugin(options) => options.prepare(),
@@ -347,6 +362,8 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             Command::Plugin(options) => plugin::run(common, options, prepared).await,
             Command::Config(options) => config::run(common, options).await,
             Command::State(options) => state::run(common, options).await,
+            Command::Init(options) => init::run(common, options).await,
+            Command::Upgrade(options) => upgrade::run(common, &options),
             Command::Token(options) => token::run(common, &options),
         }
     })

@@ -29,7 +29,8 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let matches = logging::accepted(matches.map_err(help::advised));
     let path = match matches.subcommand_name() {
         // These commands have no settings of their own in the file.
-        Some("token" | "config" | "completions" | "man") => None,
+        Some("token" | "config" | "init" | "completions" | "man") => None,
+        Some("mcp") if edits_client(&matches) => None,
         _ => path(matches.get_one("config").map(PathBuf::as_path)),
     };
     let config = path.as_deref().map(read).transpose()?;
@@ -44,6 +45,12 @@ pub(super) fn arguments(given: Vec<OsString>) -> anyhow::Result<Arguments> {
     let mut arguments = logging::accepted(Arguments::from_arg_matches(&matches));
     arguments.common.configuration = config;
     Ok(arguments)
+}
+
+/// Returns whether `toolhost mcp` is to edit the configuration of a client.
+fn edits_client(matches: &ArgMatches) -> bool {
+    let below = matches.subcommand().map(|(_, below)| below);
+    below.is_some_and(|below| below.subcommand_name().is_some())
 }
 
 /// Reads a file, and checks everything that can be checked without other files and variables.

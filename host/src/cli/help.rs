@@ -18,6 +18,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Servers",
         &[
+            "init",
             "serve",
             "mcp",
             "agent",
@@ -30,7 +31,15 @@ const GROUPS: [(&str, &[&str]); 4] = [
     ("Plugins", &["plugin"]),
     (
         "Maintenance",
-        &["doctor", "sandbox", "state", "completions", "man", "help"],
+        &[
+            "doctor",
+            "sandbox",
+            "state",
+            "upgrade",
+            "completions",
+            "man",
+            "help",
+        ],
     ),
 ];
 
@@ -58,9 +67,9 @@ const GUESSES: [(&[&str], &str); 11] = [
         "`toolhost console` prints a link that logs in to the console, and `toolhost token NAME` makes a token",
     ),
     (
-        &["init", "setup"],
-        "`toolhost serve` needs no configuration; `toolhost token NAME` makes a token and its section of toolhost.toml, \
-         `toolhost config example` prints a configuration to copy, `toolhost config check` checks it, and `toolhost plugin new` begins a plugin",
+        &["setup", "configure"],
+        "`toolhost init` writes a configuration and a token, `toolhost config example` prints a configuration to copy, `toolhost mcp install` \
+         adds this program to an MCP client, and `toolhost plugin new` begins a plugin",
     ),
     (
         &["start", "up", "server", "daemon", "restart"],
@@ -75,9 +84,10 @@ const GUESSES: [(&[&str], &str); 11] = [
         "`toolhost console` prints a link that logs in to the console",
     ),
     (
-        &["upgrade", "update", "install"],
-        "`toolhost plugin pull` fetches packages of plugins; a new version of toolhost replaces the program, and `toolhost serve --keep` \
-         keeps commands running meanwhile",
+        &["update", "install"],
+        "`toolhost mcp install` adds this program to an MCP client, and `toolhost plugin pull` fetches packages of plugins; a new version of \
+         toolhost replaces the program, `toolhost upgrade --check` says what it changes, and `toolhost serve --keep` keeps commands running \
+         meanwhile",
     ),
 ];
 

@@ -1,5 +1,13 @@
 //! `toolhost mcp`.
 
+mod client;
+mod edit;
+mod entry;
+mod file;
+mod install;
+mod json;
+mod toml;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,11 +24,15 @@ use toolhost_state::id::ChatId;
 const EXAMPLES: &str = "\
 Examples:
   toolhost mcp --workspace ~/project
-  toolhost mcp --files none --plugin weather.wasm";
+  toolhost mcp --files none --plugin weather.wasm
+  toolhost mcp install --client claude-code --workspace ~/project";
 
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(super) struct Options {
+    /// Another job than to serve.
+    #[command(subcommand)]
+    command: Option<install::Command>,
     /// The chat of calls that name none [default: a random one]
     #[arg(long, value_name = "ID", env = "TOOLHOST_MCP_CHAT", value_parser = str::parse::<ChatId>)]
     chat: Option<ChatId>,
@@ -40,11 +52,24 @@ pub(super) struct Options {
     pub(super) host: host::Options,
 }
 
+impl Options {
+    /// Forks what serving needs, if this is the job.
+    pub(super) fn prepare(&self) -> Prepared {
+        match self.command {
+            Some(_) => Prepared::default(),
+            None => self.host.prepare(),
+        }
+    }
+}
+
 pub(super) async fn run(
     common: &Common,
     mut options: Options,
     prepared: Prepared,
 ) -> anyhow::Result<ExitCode> {
+    if let Some(command) = options.command {
+        return install::run(common, command).await;
+    }
     // From here on, a signal shuts the host down in order, even while it starts.
     let mut stop = Box::pin(signals::ended(Hangup::Reloads));
     options.host.processes.protect_by_default();

@@ -264,7 +264,7 @@ impl Refusal {
 }
 
 /// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._~/:%@+=,".contains(c);
     match word.chars().all(plain) {
         true => word.to_owned(),

@@ -81,10 +81,11 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
 
 /// A state directory that is there.
 #[derive(Debug)]
-struct Place(StateDir);
+pub(super) struct Place(StateDir);
 
 impl Place {
-    fn open(common: &Common) -> anyhow::Result<Self> {
+    /// Opens the state directory that an option, the configuration or the environment names.
+    pub(super) fn open(common: &Common) -> anyhow::Result<Self> {
         let path = common.state_dir();
         let path = path.context(
             "there is no state directory, as neither XDG_STATE_HOME nor HOME is set: name one with --state-dir",
@@ -96,6 +97,11 @@ impl Place {
             );
         }
         Ok(Self(StateDir::open(&path)?))
+    }
+
+    /// Returns the state directory.
+    pub(super) fn directory(&self) -> &StateDir {
+        &self.0
     }
 
     /// Takes the lock, so that no host starts meanwhile. If a host runs, says so and returns `None`: then only reading is allowed.

@@ -46,6 +46,21 @@ pub(super) struct Options {
     workspaces: Vec<WorkspacePattern>,
 }
 
+/// Makes a token with the scope `call` for these tools, or all if there are none. Returns it with its section of the configuration.
+pub(super) fn made(name: &str, tool: Vec<String>) -> anyhow::Result<(String, String)> {
+    let options = Options {
+        name: name.to_owned(),
+        scope: vec![Scope::Call],
+        chats: None,
+        tool,
+        workspaces: Vec::new(),
+    };
+    let text = generate()?;
+    let token = Token::new(&text).context("the new token cannot be used")?;
+    let section = section(&options, &token);
+    Ok((text, section))
+}
+
 fn name(text: &str) -> Result<String, InvalidTokenName> {
     check_token_name(text)?;
     Ok(text.to_owned())

@@ -16,7 +16,9 @@ pub use backlog::{Added, Backlog, Change};
 pub use error::StoreError;
 pub use host_state::{HostState, HostStateError, Outputs};
 pub use shares::excess;
-pub use sqlite::{AtRest, Durability, Recovered, Sqlite, StoreFile, UnknownDurability};
+pub use sqlite::{
+    AtRest, Durability, Recovered, SchemaVersion, Sqlite, StoreFile, UnknownDurability,
+};
 pub use store::{Answer, LocalStore, Store};
 pub use values::call::{
     BYTES_OF_PAGE, Begun, CALLS_OF_PAGE, Call, CallPage, CallQuery, CallState, CallSummary,

@@ -44,7 +44,7 @@ use room::Room;
 use writer::Writer;
 
 pub use at_rest::AtRest;
-pub use file::StoreFile;
+pub use file::{SchemaVersion, StoreFile};
 pub use recover::Recovered;
 
 /// The name of the database file in the state directory.

@@ -29,7 +29,7 @@ const FINDERS: [&str; 11] = [
 
 /// Other commands, each with the global flags that its help and that of the commands below it leaves out. With `json` among them,
 /// the command prints nothing as JSON, or nothing else, and refuses that flag.
-const UNLISTED: [(&[&str], &[&str]); 16] = [
+const UNLISTED: [(&[&str], &[&str]); 20] = [
     (&["serve"], &[JSON]),
     (&["mcp"], &[JSON]),
     (&["agent"], &[JSON]),
@@ -44,6 +44,10 @@ const UNLISTED: [(&[&str], &[&str]); 16] = [
     ),
     (&["config", "example"], &OF_FILES),
     (&["config", "example"], &[JSON]),
+    (&["mcp", "install"], &OF_LOGS),
+    (&["mcp", "uninstall"], &OF_LOGS),
+    (&["init"], &[JSON, "log", "log_format"]),
+    (&["upgrade"], &OF_WORKSPACES),
     (&["token"], &OF_FILES),
     (&["completions"], &OF_FILES),
     (&["completions"], &[JSON]),
@@ -60,6 +64,9 @@ const OF_FILES: [&str; 6] = [
     "log",
     "log_format",
 ];
+
+/// The flags that are about the log of a host.
+const OF_LOGS: [&str; 2] = ["log", "log_format"];
 
 /// The flags that are about the directory in which commands run.
 const OF_WORKSPACES: [&str; 2] = ["workspace", "workspace_anyway"];

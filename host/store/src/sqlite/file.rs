@@ -17,7 +17,39 @@ pub struct StoreFile {
     connection: Connection,
 }
 
+/// The version of the schema of a store, and that of this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchemaVersion {
+    /// The version of the file.
+    pub found: i64,
+    /// The version to which this program upgrades it.
+    pub known: i64,
+}
+
 impl StoreFile {
+    /// Returns the version of the store of a state directory; `None` if there is no store. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged, or another program wrote it. A version that this program does not know is no error.
+    pub fn version(directory: &StateDir) -> Result<Option<SchemaVersion>, StoreError> {
+        let known = i64::try_from(schema::STEPS.len()).unwrap_or(i64::MAX);
+        match Self::open(directory) {
+            Ok(None) => Ok(None),
+            Ok(Some(_)) => Ok(Some(SchemaVersion {
+                found: known,
+                known,
+            })),
+            Err(StoreError::Older { version: found, .. }) => {
+                Ok(Some(SchemaVersion { found, known }))
+            }
+            Err(StoreError::Newer { version: found, .. }) => {
+                Ok(Some(SchemaVersion { found, known }))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens the file of a state directory; `None` if there is none. Nothing is changed.
     ///
     /// # Errors

@@ -1,0 +1,296 @@
+//! Entries in configurations that are JSON, with comments where the client takes them.
+//!
+//! Three forms say what to remove later. An entry directly behind `{` stands in an object that was empty before. Servers with a blank behind
+//! `{` were made with their only entry. A configuration in `{ … }` was made in a file without any value.
+
+mod place;
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
+use jsonc_parser::common::Ranged as _;
+use jsonc_parser::tokens::{Token, TokenAndRange};
+use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
+
+use super::client::Dialect;
+use super::entry::{EditError, Entry, Removed, broken, check_ours, line_end, spliced};
+use place::{inserted, removal};
+
+/// Blanks of one level, where the file has no example.
+const UNIT: &str = "  ";
+
+/// A file and its parts.
+struct File<'a> {
+    text: &'a str,
+    /// The value; `None` if the file has none, but perhaps comments.
+    value: Option<Value<'a>>,
+    /// The tokens, with comments.
+    tokens: Vec<TokenAndRange<'a>>,
+    /// The line end; empty if the whole value stands in one line.
+    line: &'static str,
+    /// Blanks of one level.
+    unit: &'a str,
+}
+
+impl<'a> File<'a> {
+    fn parse(text: &'a str, dialect: &Dialect) -> Result<Self, EditError> {
+        let collect = CollectOptions {
+            comments: CommentCollectionStrategy::AsTokens,
+            tokens: true,
+        };
+        let options = ParseOptions {
+            allow_comments: true,
+            allow_loose_object_property_names: false,
+            allow_trailing_commas: dialect.trailing_commas,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        let parsed = parse_to_ast(text, &collect, &options);
+        let parsed =
+            parsed.map_err(|error| broken(text, error.range().start, error.kind().to_string()))?;
+        let tokens = parsed.tokens.unwrap_or_default();
+        // The parser allows comments wherever it returns them.
+        if let Some(comment) = tokens.iter().find(|token| is_comment(token))
+            && !dialect.comments
+        {
+            let problem = "the client takes no comments".to_owned();
+            return Err(broken(text, comment.range.start, problem));
+        }
+        let is_compact = |value: &Value| {
+            let range = value.range();
+            let text = text.get(range.start..range.end).unwrap_or_default();
+            let root = value.as_object();
+            root.is_some_and(|root| !root.properties.is_empty()) && !text.contains('\n')
+        };
+        let line = match &parsed.value {
+            Some(value) if is_compact(value) => "",
+            _ => line_end(text),
+        };
+        let mut indented = text.lines().map(|line| {
+            let rest = line.trim_start_matches([' ', '\t']);
+            line.get(..line.len() - rest.len()).unwrap_or_default()
+        });
+        let unit = indented.find(|blanks| !blanks.is_empty());
+        Ok(Self {
+            text,
+            value: parsed.value,
+            tokens,
+            line,
+            unit: unit.unwrap_or(UNIT),
+        })
+    }
+
+    /// Returns the property of a key; fails if there are several.
+    fn property<'o>(
+        &self,
+        object: &'o Object<'a>,
+        key: &str,
+    ) -> Result<Option<&'o ObjectProp<'a>>, EditError> {
+        let properties = object.properties.iter();
+        let mut found = properties.filter(|property| property.name.as_str() == key);
+        match (found.next(), found.next()) {
+            (_, Some(_)) => Err(EditError::Twice(key.to_owned())),
+            (found, None) => Ok(found),
+        }
+    }
+
+    /// Returns the servers, with the property that has them; fails if something else stands in their place.
+    fn servers<'o>(
+        &self,
+        root: &'o Object<'a>,
+        key: &str,
+    ) -> Result<Option<(&'o ObjectProp<'a>, &'o Object<'a>)>, EditError> {
+        let Some(property) = self.property(root, key)? else {
+            return Ok(None);
+        };
+        let servers = object(&property.value, &format!("`{key}`"))?;
+        Ok(Some((property, servers)))
+    }
+
+    /// Returns the text between the braces of an object, before and behind a property.
+    fn around(&self, object: &Object, property: &ObjectProp) -> (&'a str, &'a str) {
+        let before = object.range.start + 1..property.range.start;
+        let behind = property.range.end..object.range.end.saturating_sub(1);
+        let text = |range: Range<usize>| self.text.get(range).unwrap_or_default();
+        (text(before), text(behind))
+    }
+
+    /// Returns the text of an entry whose line begins with these blanks.
+    fn entry(&self, dialect: &Dialect, entry: &Entry, blanks: &str) -> String {
+        let (line, unit) = (self.line, self.unit);
+        let (inner, blanks) = match line {
+            "" => (String::new(), ""),
+            _ => (format!("{blanks}{unit}"), blanks),
+        };
+        let typed = match dialect.typed {
+            true => format!("{line}{inner}\"type\": \"stdio\","),
+            false => String::new(),
+        };
+        format!(
+            "{}: {{{typed}{line}{inner}\"command\": {},{line}{inner}\"args\": {}{line}{blanks}}}",
+            quoted(&entry.name),
+            quoted(&entry.command),
+            list(&entry.args)
+        )
+    }
+
+    /// Returns the text of servers with one entry.
+    fn servers_with(&self, dialect: &Dialect, entry: &Entry, blanks: &str) -> String {
+        let (line, unit) = (self.line, self.unit);
+        let key = quoted(dialect.servers);
+        let inner = format!("{blanks}{unit}");
+        let entry = self.entry(dialect, entry, &inner);
+        match line {
+            "" => format!("{key}: {{ {entry} }}"),
+            _ => format!("{key}: {{{line}{inner}{entry}{line}{blanks}}}"),
+        }
+    }
+}
+
+/// Returns whether a token is a comment.
+fn is_comment(token: &TokenAndRange) -> bool {
+    matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_))
+}
+
+/// Returns the object that a value is.
+fn object<'o, 'a>(value: &'o Value<'a>, what: &str) -> Result<&'o Object<'a>, EditError> {
+    value.as_object().ok_or_else(|| EditError::Shape {
+        what: what.to_owned(),
+        expected: "an object",
+    })
+}
+
+/// The texts around the servers of a file that was made for its entry.
+mod made {
+    pub(super) const BEFORE: &str = "\n  ";
+    pub(super) const BEHIND: &str = "\n";
+    pub(super) const END: &str = "\n";
+}
+
+/// Returns a file that has one entry and nothing else.
+pub(super) fn made(dialect: &Dialect, entry: &Entry) -> String {
+    let file = File {
+        text: "",
+        value: None,
+        tokens: Vec::new(),
+        line: "\n",
+        unit: UNIT,
+    };
+    let servers = file.servers_with(dialect, entry, UNIT);
+    format!("{{{}{servers}{}}}{}", made::BEFORE, made::BEHIND, made::END)
+}
+
+/// Returns a file with an entry. See [`super::edit::add`].
+pub(super) fn add(text: &str, dialect: &Dialect, entry: &Entry) -> Result<String, EditError> {
+    let file = File::parse(text, dialect)?;
+    let Some(value) = &file.value else {
+        let servers = file.servers_with(dialect, entry, "");
+        let line = if text.is_empty() { "" } else { file.line };
+        return Ok(format!("{text}{line}{{ {servers} }}"));
+    };
+    let root = object(value, "the file")?;
+    let splices = match file.servers(root, dialect.servers)? {
+        None => inserted(&file, root, |blanks| {
+            file.servers_with(dialect, entry, blanks)
+        }),
+        Some((_, servers)) => match file.property(servers, &entry.name)? {
+            None => inserted(&file, servers, |blanks| file.entry(dialect, entry, blanks)),
+            Some(property) => updated(property, entry)?,
+        },
+    };
+    Ok(spliced(text, &splices))
+}
+
+/// Returns a file without the entry of a name. See [`super::edit::remove`].
+pub(super) fn remove(text: &str, dialect: &Dialect, name: &str) -> Result<Removed, EditError> {
+    let file = File::parse(text, dialect)?;
+    let Some(value) = &file.value else {
+        return Ok(Removed::Absent);
+    };
+    let root = object(value, "the file")?;
+    let Some((property, servers)) = file.servers(root, dialect.servers)? else {
+        return Ok(Removed::Absent);
+    };
+    let Some(entry) = file.property(servers, name)? else {
+        return Ok(Removed::Absent);
+    };
+    started(entry)?;
+    let (before, behind) = file.around(servers, entry);
+    // Comments and servers that were there before stay, and so do servers that were empty.
+    if before.is_empty() || !before.trim().is_empty() || !behind.trim().is_empty() {
+        return Ok(Removed::Rest(spliced(
+            text,
+            &removal(&file, servers, entry),
+        )));
+    }
+    let (start, end) = (root.range.start, root.range.end);
+    match (start, file.around(root, property), text.get(end..)) {
+        (0, (made::BEFORE, made::BEHIND), Some(made::END)) => Ok(Removed::Nothing),
+        (start, (" ", " "), Some("")) => {
+            let before = text.get(..start).unwrap_or_default();
+            let rest = before.strip_suffix(file.line).unwrap_or(before);
+            Ok(Removed::Rest(rest.to_owned()))
+        }
+        _ => Ok(Removed::Rest(spliced(
+            text,
+            &removal(&file, root, property),
+        ))),
+    }
+}
+
+/// Returns what changes an entry that starts this program otherwise; fails if it starts another one.
+fn updated(property: &ObjectProp, entry: &Entry) -> Result<Vec<(Range<usize>, String)>, EditError> {
+    let (command, args) = started(property)?;
+    let mut splices = Vec::new();
+    if command.value != entry.command {
+        splices.push((
+            command.range.start..command.range.end,
+            quoted(&entry.command),
+        ));
+    }
+    let texts = args.elements.iter().map(Value::as_string_lit);
+    let texts = texts.map(|text| Some(text?.value.as_ref()));
+    if !texts.eq(entry.args.iter().map(|arg| Some(arg.as_str()))) {
+        splices.push((args.range.start..args.range.end, list(&entry.args)));
+    }
+    splices.sort_by_key(|(range, _)| range.start);
+    Ok(splices)
+}
+
+/// Returns the command and the arguments of an entry that starts this program; fails if it starts another one.
+fn started<'o, 'a>(
+    property: &'o ObjectProp<'a>,
+) -> Result<(&'o StringLit<'a>, &'o Array<'a>), EditError> {
+    let entry = property.value.as_object();
+    let command = entry.and_then(|entry| entry.get_string("command"));
+    let args = entry.and_then(|entry| entry.get_array("args"));
+    let first = args.and_then(|args| args.elements.first()?.as_string_lit());
+    let name = property.name.as_str();
+    check_ours(
+        name,
+        command.map(|command| command.value.as_ref()),
+        first.map(|first| first.value.as_ref()),
+    )?;
+    command
+        .zip(args)
+        .ok_or_else(|| EditError::Taken(name.to_owned()))
+}
+
+/// Returns a text as JSON has it.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Returns texts as an array in one line.
+fn list(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests;
