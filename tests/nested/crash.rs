@@ -216,19 +216,17 @@ fn rounds() -> usize {
 async fn a_repeat_finds_the_scratch_directory_of_the_run_that_was_killed() {
     let workspace = tempfile::tempdir().unwrap();
     let mut serving = Maker::Script.start(workspace.path());
-    // The second command ends in the second run alone.
+    // The second command begins when the reply of the first one is saved.
     let code = "
         const workdir = scratch();
-        await tools.execute({ command: 'echo kept > made; echo first >> \"$OLDPWD/counter\"', workdir });
-        await sleep(input);
+        await tools.execute({ command: 'echo kept > made; echo first >> \"ROOT/counter\"', workdir });
+        await tools.execute({ command: 'echo second >> \"ROOT/counter\"; exec sleep 1000', timeout: '1h' }).catch(() => {});
         const { output } = await tools.execute({ command: 'cat made', workdir });
         return [workdir, output];";
-    let code = code.replace("$OLDPWD", &workspace.path().to_string_lossy());
-    let call =
-        |wait: u64| json!({ "tool": "run_script", "arguments": { "code": code, "input": wait } });
-    let body = call(1_500);
-    let begun = crate::harness::until("the first command ran", || {
-        (!runs(workspace.path()).is_empty()).then_some(())
+    let code = code.replace("ROOT", &workspace.path().to_string_lossy());
+    let body = json!({ "tool": "run_script", "arguments": { "code": code } });
+    let begun = crate::harness::until("the second command runs", || {
+        runs(workspace.path()).contains_key("second").then_some(())
     });
     tokio::select! {
         answer = put(&serving, "outer", &body) => panic!("{answer:?}"),
@@ -242,7 +240,7 @@ async fn a_repeat_finds_the_scratch_directory_of_the_run_that_was_killed() {
     assert_eq!(result[1], "kept\n", "{answer}");
     let directory = Path::new(result[0].as_str().unwrap());
     assert!(!directory.exists(), "{answer}");
-    assert_eq!(runs(workspace.path()).values().sum::<usize>(), 1);
+    assert!(runs(workspace.path()).values().all(|count| *count == 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -49,11 +49,11 @@ async fn a_scratch_directory_is_in_no_search_and_no_commit() {
     let code = "
         const workdir = scratch();
         await tools.write_file({ path: `${workdir}/a.txt`, content: 'needle' });
-        const { output } = await tools.execute({ command: 'git init -q && git add -A && git status --porcelain' });
+        const { success, output } = await tools.execute({ command: 'git init -q && git add -A && git status --porcelain' });
         const found = await tools.search_files({ pattern: 'needle' });
-        return [output, JSON.stringify(found).includes('a.txt')];";
+        return [success, output ?? '', JSON.stringify(found).includes('a.txt')];";
     let ends = result(&setup.host, code).await;
-    assert_eq!(ends, json!(["", false]));
+    assert_eq!(ends, json!([true, "", false]));
 }
 
 #[tokio::test]
