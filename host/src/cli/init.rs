@@ -56,7 +56,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
     let directory = config.parent().unwrap_or(Path::new("/")).to_owned();
     let token = directory.join(format!("{TOKEN}.token"));
     let unit = directory.join("toolhost.service");
-    for path in [&config, &token, &unit] {
+    for path in [&config, &token] {
         if path.symlink_metadata().is_ok() {
             bail!(
                 "{} exists: name another configuration with --config, or change this one by hand",
@@ -65,9 +65,7 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
         }
     }
     let yes = options.yes;
-    let Some(answers) = answers::collect(common, options, &config).await? else {
-        return Ok(exit_code(false));
-    };
+    let answers = answers::collect(common, options, &config).await?;
     let (text, section) = super::token::made(TOKEN, answers.tools.clone())?;
     let mut planned = vec![
         Planned::shown(&config, configuration(common, &answers, &section)?),

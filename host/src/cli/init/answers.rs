@@ -27,12 +27,16 @@ const LISTEN: &str = "127.0.0.1:7411";
 /// Stands for all tools.
 const ALL: &str = "all";
 
-/// Returns the answers; `None` if a question was interrupted.
+/// Returns the answers.
+///
+/// # Errors
+///
+/// If a flag cannot be used, there is no terminal to ask at, or a question is interrupted.
 pub(super) async fn collect(
     common: &Common,
     options: Options,
     config: &Path,
-) -> anyhow::Result<Option<Answers>> {
+) -> anyhow::Result<Answers> {
     let asks = !options.yes;
     if asks && !std::io::stdin().is_terminal() {
         let missing = missing(common, &options).join(", ");
@@ -42,61 +46,42 @@ pub(super) async fn collect(
         };
         bail!("cannot ask without a terminal: {missing}confirm with --yes");
     }
-    let workspace = match &common.workspace {
-        Some(named) => workspace(common, named, config)?,
-        None => {
-            let usual = common.workspace()?;
-            let usual = match workspace(common, &usual, config) {
-                Ok(usual) => usual,
-                Err(_) => toolhost_state::home::of_environment()
-                    .context("there is no directory for commands: name one with --workspace")?
-                    .join("workspace"),
-            };
-            let question = "In which directory do commands run?";
-            let read = |text: &str| workspace(common, &expanded(text), config);
-            match ask(asks, question, &usual.to_string_lossy(), read).await? {
-                Some(answer) => answer,
-                None => return Ok(None),
-            }
-        }
+    let named = common.workspace.as_ref();
+    let named = named.map(|named| workspace(common, named, config));
+    let usual = match &named {
+        Some(_) => String::new(),
+        None => usual_workspace(common, config)?,
     };
-    let listen = match options.listen {
-        Some(listen) => listen,
-        None => {
-            let question = "Where does the server listen? Only this machine reaches 127.0.0.1, and only your user unix:/PATH.";
-            match ask(asks, question, LISTEN, |text| Ok(text.parse()?)).await? {
-                Some(answer) => answer,
-                None => return Ok(None),
-            }
-        }
-    };
-    let tools = match options.tools.is_empty() {
-        false => tools(&options.tools.join(",")),
-        true => {
-            let question =
-                "Which tools may the token call? Write `all`, or names such as execute,read_file.";
-            match ask(asks, question, ALL, |text| Ok(tools(text))).await? {
-                Some(answer) => answer,
-                None => return Ok(None),
-            }
-        }
-    };
-    let service = match options.service {
-        Some(service) => service,
-        None => {
-            let question = "Run the server as a service of systemd? Write `yes` or `no`.";
-            match ask(asks, question, "no", service).await? {
-                Some(answer) => answer,
-                None => return Ok(None),
-            }
-        }
-    };
-    Ok(Some(Answers {
+    let workspace = |text: &str| workspace(common, &expanded(text), config);
+    let question = "In which directory do commands run?";
+    let workspace = given_or(named.transpose()?, asks, question, &usual, workspace).await?;
+    let question = "Where does the server listen? Only this machine reaches 127.0.0.1, and only your user unix:/PATH.";
+    let listen = |text: &str| Ok(text.parse()?);
+    let listen = given_or(options.listen, asks, question, LISTEN, listen).await?;
+    let named = (!options.tools.is_empty()).then(|| tools(&options.tools.join(",")));
+    let question =
+        "Which tools may the token call? Write `all`, or names such as execute,read_file.";
+    let tools = given_or(named, asks, question, ALL, |text| Ok(tools(text))).await?;
+    let question = "Run the server as a service of systemd? Write `yes` or `no`.";
+    let service = given_or(options.service, asks, question, "no", service).await?;
+    Ok(Answers {
         workspace,
         listen,
         tools,
         service,
-    }))
+    })
+}
+
+/// Returns the current directory, or one in the home if that is no directory for work.
+fn usual_workspace(common: &Common, config: &Path) -> anyhow::Result<String> {
+    let current = std::env::current_dir().context("there is no current directory")?;
+    let usual = match workspace(common, &current, config) {
+        Ok(current) => current,
+        Err(_) => toolhost_state::home::of_environment()
+            .context("there is no directory for commands: name one with --workspace")?
+            .join("workspace"),
+    };
+    Ok(usual.to_string_lossy().into_owned())
 }
 
 /// Returns the flags of the answers that are not given.
@@ -111,23 +96,26 @@ fn missing(common: &Common, options: &Options) -> Vec<&'static str> {
     missing.map(|(flag, _)| flag).collect()
 }
 
-/// Asks until the answer can be used, or takes the default without asking. Returns `None` if the question was interrupted.
-async fn ask<T>(
+/// Returns the given answer, or asks until one can be used, or takes the usual one without asking.
+async fn given_or<T>(
+    given: Option<T>,
     asks: bool,
     question: &str,
     usual: &str,
     read: impl Fn(&str) -> anyhow::Result<T>,
-) -> anyhow::Result<Option<T>> {
+) -> anyhow::Result<T> {
+    if let Some(given) = given {
+        return Ok(given);
+    }
     if !asks {
-        return read(usual).map(Some);
+        return read(usual);
     }
     let mut refusal = String::new();
     loop {
-        let Some(text) = answer(&format!("{refusal}{question}"), usual).await? else {
-            return Ok(None);
-        };
+        let text = answer(&format!("{refusal}{question}"), usual).await?;
+        let text = text.context("nothing was written: a question has no answer")?;
         match read(&text) {
-            Ok(answer) => return Ok(Some(answer)),
+            Ok(answer) => return Ok(answer),
             Err(error) => refusal = format!("toolhost: {error:#}\n"),
         }
     }

@@ -55,7 +55,7 @@ impl Unit {
                 Some("ReadWritePaths") => format!("ReadWritePaths={}", quoted(&self.workspace)),
                 // The user has its own directory of configurations.
                 Some("ConfigurationDirectory") => continue,
-                Some("ProtectHome") if paths.iter().any(|path| in_homes(path)) => {
+                Some("ProtectHome") if paths.iter().any(in_homes) => {
                     "ProtectHome=read-only".to_owned()
                 }
                 _ => line.to_owned(),

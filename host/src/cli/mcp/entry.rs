@@ -54,18 +54,54 @@ pub(super) enum Removed {
     Nothing,
 }
 
-/// Checks that an entry with this command starts this program, and no other one.
-pub(super) fn check_ours(
-    name: &str,
-    command: Option<&str>,
-    first: Option<&str>,
-) -> Result<(), EditError> {
-    let file = command.and_then(|command| Path::new(command).file_name());
-    let is_ours = file.is_some_and(|file| file == "toolhost") && first == Some("mcp");
-    if is_ours {
-        return Ok(());
+/// A text that replaces a range of a file.
+pub(super) type Splice = (Range<usize>, String);
+
+/// What an entry of a file starts, and where the file says so.
+#[derive(Debug)]
+pub(super) struct Started<'t> {
+    pub(super) command: (&'t str, Range<usize>),
+    /// The arguments, as far as they are texts.
+    pub(super) args: (Vec<Option<&'t str>>, Range<usize>),
+}
+
+impl Entry {
+    /// Returns what changes an entry of a file into this one; fails if that entry starts another program.
+    pub(super) fn changes(&self, found: Option<Started>) -> Result<Vec<Splice>, EditError> {
+        let Started { command, args } = ours(&self.name, found)?;
+        let mut splices = Vec::new();
+        if command.0 != self.command {
+            splices.push((command.1, quoted(&self.command)));
+        }
+        let wanted = self.args.iter().map(|arg| Some(arg.as_str()));
+        if !args.0.into_iter().eq(wanted) {
+            splices.push((args.1, list(&self.args)));
+        }
+        splices.sort_by_key(|(range, _)| range.start);
+        Ok(splices)
     }
-    Err(EditError::Taken(name.to_owned()))
+}
+
+/// Returns what an entry starts; fails if that is not this program.
+pub(super) fn ours<'t>(name: &str, found: Option<Started<'t>>) -> Result<Started<'t>, EditError> {
+    let is_ours = |started: &Started| {
+        let file = Path::new(started.command.0).file_name();
+        file.is_some_and(|file| file == "toolhost") && started.args.0.first() == Some(&Some("mcp"))
+    };
+    let ours = found.filter(is_ours);
+    ours.ok_or_else(|| EditError::Taken(name.to_owned()))
+}
+
+/// Returns a text as JSON and TOML have it. JSON alone would not escape DEL.
+pub(super) fn quoted(text: &str) -> String {
+    let text = serde_json::Value::from(text).to_string();
+    text.replace('\u{7f}', "\\u007F")
+}
+
+/// Returns texts as an array in one line.
+pub(super) fn list(texts: &[String]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
 }
 
 /// Makes the error about syntax that is broken at an offset.
@@ -80,7 +116,7 @@ pub(super) fn broken(text: &str, offset: usize, problem: String) -> EditError {
 }
 
 /// Returns a text with some ranges replaced. The ranges are in order and do not overlap.
-pub(super) fn spliced(text: &str, splices: &[(Range<usize>, String)]) -> String {
+pub(super) fn spliced(text: &str, splices: &[Splice]) -> String {
     let mut output = String::with_capacity(text.len());
     let mut from = 0;
     for (range, new) in splices {

@@ -79,95 +79,71 @@ fn name(text: &str) -> Result<String, &'static str> {
 }
 
 pub(super) async fn run(common: &Common, command: Command) -> anyhow::Result<ExitCode> {
-    match command {
-        Command::Install(options) => install(common, &options).await,
-        Command::Uninstall(options) => uninstall(common, &options).await,
-    }
-}
-
-async fn install(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
-    let path = options.path(common)?;
-    let entry = entry(common, &options.name)?;
+    let (options, installs) = match command {
+        Command::Install(options) => (options, true),
+        Command::Uninstall(options) => (options, false),
+    };
+    let (path, facts, name) = (options.path(common)?, options.client.facts(), &options.name);
+    let shown = path.display();
     let file = ConfigFile::read(&path)?;
-    let added = add(file.text(), &options.client.facts().format, &entry);
-    let added = added.with_context(|| format!("cannot change {}", path.display()))?;
-    let client = options.client.facts().name;
-    if file.text() == Some(&added) {
-        print(&format!(
-            "{}: {} is there already",
-            path.display(),
-            entry.name
-        ))?;
+    let edited = match (installs, file.text()) {
+        (true, text) => add(text, &facts.format, &entry(common, name)?).map(Removed::Rest),
+        (false, Some(text)) => remove(text, &facts.format, name),
+        (false, None) => Ok(Removed::Absent),
+    };
+    let edited = edited.with_context(|| format!("cannot change {shown}"))?;
+    let new = match &edited {
+        Removed::Rest(new) => Some(new.as_str()),
+        // The target of a link was not made by this program.
+        Removed::Nothing if file.is_link() => Some("{}\n"),
+        Removed::Nothing => None,
+        Removed::Absent => file.text(),
+    };
+    if new == file.text() {
+        let state = if installs {
+            "is there already"
+        } else {
+            "is not there"
+        };
+        print(&format!("{shown}: {name} {state}"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let question = format!("write this into {}?", path.display());
-    let old = file.text().unwrap_or_default();
-    if !confirmed(options, &path, (old, &added), &question).await? {
-        return Ok(exit_code(options.dry_run));
-    }
-    file.replace(&added)?;
-    print(&format!(
-        "{}: {} was added; restart {client} to use it",
-        path.display(),
-        entry.name
-    ))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-async fn uninstall(common: &Common, options: &Options) -> anyhow::Result<ExitCode> {
-    let path = options.path(common)?;
-    let file = ConfigFile::read(&path)?;
-    let old = file.text().unwrap_or_default();
-    let removed = match file.text() {
-        Some(text) => remove(text, &options.client.facts().format, &options.name)
-            .with_context(|| format!("cannot change {}", path.display()))?,
-        None => Removed::Absent,
-    };
-    let (rest, question) = match &removed {
-        Removed::Absent => {
-            print(&format!(
-                "{}: {} is not there",
-                path.display(),
-                options.name
-            ))?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        // The link and its target were not made by this program.
-        Removed::Nothing if file.is_link() => ("{}\n", "write this into"),
-        Removed::Nothing => ("", "remove the file"),
-        Removed::Rest(rest) => (rest.as_str(), "write this into"),
-    };
-    let question = format!("{question} {}?", path.display());
-    if !confirmed(options, &path, (old, rest), &question).await? {
-        return Ok(exit_code(options.dry_run));
-    }
-    match removed {
-        Removed::Nothing if !file.is_link() => file.remove()?,
-        _ => file.replace(rest)?,
-    }
-    print(&format!("{}: {} was removed", path.display(), options.name))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Shows a change, and returns whether to make it.
-async fn confirmed(
-    options: &Options,
-    path: &Path,
-    (old, new): (&str, &str),
-    question: &str,
-) -> anyhow::Result<bool> {
-    let path = path.display().to_string();
-    let shown = diff(&path, old.as_bytes(), new.as_bytes(), Bounds::NONE);
+    let old = file.text().unwrap_or_default().as_bytes();
+    let difference = diff(
+        &shown.to_string(),
+        old,
+        new.unwrap_or_default().as_bytes(),
+        Bounds::NONE,
+    );
     // A file of a project may have been written by a command.
-    let shown = shown.replace("\r\n", "\n");
-    print(escape(shown.trim_end()).0.as_ref())?;
-    if options.yes || options.dry_run {
-        return Ok(!options.dry_run);
+    let difference = difference.replace("\r\n", "\n");
+    print(escape(difference.trim_end()).0.as_ref())?;
+    if options.dry_run {
+        return Ok(ExitCode::SUCCESS);
     }
-    if !std::io::stdin().is_terminal() {
-        bail!("cannot ask without a terminal: confirm the change with --yes");
+    if !options.yes {
+        if !std::io::stdin().is_terminal() {
+            bail!("cannot ask without a terminal: confirm the change with --yes");
+        }
+        let action = if new.is_some() {
+            "write this into"
+        } else {
+            "remove the file"
+        };
+        if !question::ask(&format!("{action} {shown}?")).await? {
+            return Ok(exit_code(false));
+        }
     }
-    question::ask(question).await
+    match new {
+        Some(new) => file.replace(new),
+        None => file.remove(),
+    }?;
+    let done = match installs {
+        true => format!("was added; restart {} to use it", facts.name),
+        false => "was removed".to_owned(),
+    };
+    print(&format!("{shown}: {name} {done}"))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 impl Options {

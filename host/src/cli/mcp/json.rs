@@ -7,13 +7,14 @@ mod place;
 
 use std::ops::Range;
 
-use jsonc_parser::ast::{Array, Object, ObjectProp, StringLit, Value};
-use jsonc_parser::common::Ranged as _;
+use jsonc_parser::ast::{Object, ObjectProp, Value};
 use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
 use super::client::Dialect;
-use super::entry::{EditError, Entry, Removed, broken, check_ours, line_end, spliced};
+use super::entry::{
+    EditError, Entry, Removed, Started, broken, line_end, list, ours, quoted, spliced,
+};
 use place::{inserted, removal};
 
 /// Blanks of one level, where the file has no example.
@@ -26,7 +27,6 @@ struct File<'a> {
     value: Option<Value<'a>>,
     /// The tokens, with comments.
     tokens: Vec<TokenAndRange<'a>>,
-    /// The line end; empty if the whole value stands in one line.
     line: &'static str,
     /// Blanks of one level.
     unit: &'a str,
@@ -61,16 +61,6 @@ impl<'a> File<'a> {
             let problem = "the client takes no comments".to_owned();
             return Err(broken(text, comment.range.start, problem));
         }
-        let is_compact = |value: &Value| {
-            let range = value.range();
-            let text = text.get(range.start..range.end).unwrap_or_default();
-            let root = value.as_object();
-            root.is_some_and(|root| !root.properties.is_empty()) && !text.contains('\n')
-        };
-        let line = match &parsed.value {
-            Some(value) if is_compact(value) => "",
-            _ => line_end(text),
-        };
         let mut indented = text.lines().map(|line| {
             let rest = line.trim_start_matches([' ', '\t']);
             line.get(..line.len() - rest.len()).unwrap_or_default()
@@ -80,7 +70,7 @@ impl<'a> File<'a> {
             text,
             value: parsed.value,
             tokens,
-            line,
+            line: line_end(text),
             unit: unit.unwrap_or(UNIT),
         })
     }
@@ -123,10 +113,7 @@ impl<'a> File<'a> {
     /// Returns the text of an entry whose line begins with these blanks.
     fn entry(&self, dialect: &Dialect, entry: &Entry, blanks: &str) -> String {
         let (line, unit) = (self.line, self.unit);
-        let (inner, blanks) = match line {
-            "" => (String::new(), ""),
-            _ => (format!("{blanks}{unit}"), blanks),
-        };
+        let inner = format!("{blanks}{unit}");
         let typed = match dialect.typed {
             true => format!("{line}{inner}\"type\": \"stdio\","),
             false => String::new(),
@@ -145,10 +132,7 @@ impl<'a> File<'a> {
         let key = quoted(dialect.servers);
         let inner = format!("{blanks}{unit}");
         let entry = self.entry(dialect, entry, &inner);
-        match line {
-            "" => format!("{key}: {{ {entry} }}"),
-            _ => format!("{key}: {{{line}{inner}{entry}{line}{blanks}}}"),
-        }
+        format!("{key}: {{{line}{inner}{entry}{line}{blanks}}}")
     }
 }
 
@@ -200,7 +184,7 @@ pub(super) fn add(text: &str, dialect: &Dialect, entry: &Entry) -> Result<String
         }),
         Some((_, servers)) => match file.property(servers, &entry.name)? {
             None => inserted(&file, servers, |blanks| file.entry(dialect, entry, blanks)),
-            Some(property) => updated(property, entry)?,
+            Some(property) => entry.changes(started(property))?,
         },
     };
     Ok(spliced(text, &splices))
@@ -219,77 +203,40 @@ pub(super) fn remove(text: &str, dialect: &Dialect, name: &str) -> Result<Remove
     let Some(entry) = file.property(servers, name)? else {
         return Ok(Removed::Absent);
     };
-    started(entry)?;
+    ours(name, started(entry))?;
+    let without =
+        |object, property| Removed::Rest(spliced(text, &removal(&file, object, property)));
     let (before, behind) = file.around(servers, entry);
     // Comments and servers that were there before stay, and so do servers that were empty.
     if before.is_empty() || !before.trim().is_empty() || !behind.trim().is_empty() {
-        return Ok(Removed::Rest(spliced(
-            text,
-            &removal(&file, servers, entry),
-        )));
+        return Ok(without(servers, entry));
     }
     let (start, end) = (root.range.start, root.range.end);
-    match (start, file.around(root, property), text.get(end..)) {
-        (0, (made::BEFORE, made::BEHIND), Some(made::END)) => Ok(Removed::Nothing),
-        (start, (" ", " "), Some("")) => {
-            let before = text.get(..start).unwrap_or_default();
-            let rest = before.strip_suffix(file.line).unwrap_or(before);
-            Ok(Removed::Rest(rest.to_owned()))
-        }
-        _ => Ok(Removed::Rest(spliced(
-            text,
-            &removal(&file, root, property),
-        ))),
-    }
+    Ok(
+        match (start, file.around(root, property), text.get(end..)) {
+            (0, (made::BEFORE, made::BEHIND), Some(made::END)) => Removed::Nothing,
+            (start, (" ", " "), Some("")) => {
+                let before = text.get(..start).unwrap_or_default();
+                let rest = before.strip_suffix(file.line).unwrap_or(before);
+                Removed::Rest(rest.to_owned())
+            }
+            _ => without(root, property),
+        },
+    )
 }
 
-/// Returns what changes an entry that starts this program otherwise; fails if it starts another one.
-fn updated(property: &ObjectProp, entry: &Entry) -> Result<Vec<(Range<usize>, String)>, EditError> {
-    let (command, args) = started(property)?;
-    let mut splices = Vec::new();
-    if command.value != entry.command {
-        splices.push((
-            command.range.start..command.range.end,
-            quoted(&entry.command),
-        ));
-    }
+/// Returns what an entry starts; `None` if it has no command or no arguments.
+fn started<'o>(property: &'o ObjectProp<'_>) -> Option<Started<'o>> {
+    let entry = property.value.as_object()?;
+    let (command, args) = (entry.get_string("command")?, entry.get_array("args")?);
     let texts = args.elements.iter().map(Value::as_string_lit);
-    let texts = texts.map(|text| Some(text?.value.as_ref()));
-    if !texts.eq(entry.args.iter().map(|arg| Some(arg.as_str()))) {
-        splices.push((args.range.start..args.range.end, list(&entry.args)));
-    }
-    splices.sort_by_key(|(range, _)| range.start);
-    Ok(splices)
-}
-
-/// Returns the command and the arguments of an entry that starts this program; fails if it starts another one.
-fn started<'o, 'a>(
-    property: &'o ObjectProp<'a>,
-) -> Result<(&'o StringLit<'a>, &'o Array<'a>), EditError> {
-    let entry = property.value.as_object();
-    let command = entry.and_then(|entry| entry.get_string("command"));
-    let args = entry.and_then(|entry| entry.get_array("args"));
-    let first = args.and_then(|args| args.elements.first()?.as_string_lit());
-    let name = property.name.as_str();
-    check_ours(
-        name,
-        command.map(|command| command.value.as_ref()),
-        first.map(|first| first.value.as_ref()),
-    )?;
-    command
-        .zip(args)
-        .ok_or_else(|| EditError::Taken(name.to_owned()))
-}
-
-/// Returns a text as JSON has it.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-/// Returns texts as an array in one line.
-fn list(texts: &[String]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-    format!("[{}]", texts.join(", "))
+    Some(Started {
+        command: (&command.value, command.range.start..command.range.end),
+        args: (
+            texts.map(|text| Some(&*text?.value)).collect(),
+            args.range.start..args.range.end,
+        ),
+    })
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@ use std::ops::Range;
 use std::str::FromStr as _;
 
 use ::toml::de::{DeTable, DeValue};
-use ::toml::{Spanned, Table};
+use ::toml::{Spanned, Table, Value};
 
-use super::entry::{EditError, Entry, Removed, broken, check_ours, line_end, spliced};
+use super::entry::{
+    EditError, Entry, Removed, Started, broken, line_end, list, ours, quoted, spliced,
+};
 
 /// The table of all servers.
 const SERVERS: &str = "mcp_servers";
@@ -26,7 +28,7 @@ pub(super) fn table(entry: &Entry, line: &str) -> String {
     } = entry;
     format!(
         "[{SERVERS}.{}]{line}command = {}{line}args = {}{line}startup_timeout_sec = {STARTUP}{line}",
-        key(name),
+        name,
         quoted(command),
         list(args)
     )
@@ -36,7 +38,7 @@ pub(super) fn table(entry: &Entry, line: &str) -> String {
 pub(super) fn add(text: &str, entry: &Entry) -> Result<String, EditError> {
     let parsed = parse(text)?;
     if let Some(found) = find(parsed.get_ref(), &entry.name)? {
-        return updated(text, &found, entry);
+        return Ok(spliced(text, &entry.changes(found.started)?));
     }
     let line = line_end(text);
     let table = table(entry, line);
@@ -56,7 +58,7 @@ pub(super) fn remove(text: &str, name: &str) -> Result<Removed, EditError> {
     let Some(found) = find(parsed.get_ref(), name)? else {
         return Ok(Removed::Absent);
     };
-    found.check(name)?;
+    ours(name, found.started)?;
     let start = line_start(text, found.key.start);
     let header = text.get(start..found.key.start).unwrap_or_default();
     if !header.trim_start().starts_with('[') {
@@ -88,17 +90,18 @@ pub(super) fn remove(text: &str, name: &str) -> Result<Removed, EditError> {
 
 /// Returns whether a file differs from another one by an entry alone, which it lacks.
 fn is_without(text: &str, rest: &str, name: &str) -> bool {
-    let servers = |table: &mut Table| {
-        let servers = table.remove(SERVERS);
-        servers
-            .and_then(|servers| servers.try_into().ok())
-            .unwrap_or_default()
-    };
-    let (Ok(mut text), Ok(mut rest)) = (Table::from_str(text), Table::from_str(rest)) else {
+    let (Ok(mut text), Ok(rest)) = (Table::from_str(text), Table::from_str(rest)) else {
         return false;
     };
-    let (mut before, after): (Table, Table) = (servers(&mut text), servers(&mut rest));
-    before.remove(name).is_some() && before == after && text == rest
+    let servers = text.get_mut(SERVERS).and_then(Value::as_table_mut);
+    let is_last = servers.is_some_and(|servers| {
+        servers.remove(name);
+        servers.is_empty()
+    });
+    if is_last && !rest.contains_key(SERVERS) {
+        text.remove(SERVERS);
+    }
+    text == rest
 }
 
 /// An entry in a file.
@@ -107,17 +110,7 @@ struct Found<'t> {
     key: Range<usize>,
     /// The end of its last value.
     end: usize,
-    command: Option<(&'t str, Range<usize>)>,
-    args: Option<(Vec<Option<&'t str>>, Range<usize>)>,
-}
-
-impl Found<'_> {
-    /// Checks that the entry starts this program.
-    fn check(&self, name: &str) -> Result<(), EditError> {
-        let args = self.args.as_ref();
-        let first = args.and_then(|(args, _)| args.first().copied().flatten());
-        check_ours(name, self.command.as_ref().map(|(text, _)| *text), first)
-    }
+    started: Option<Started<'t>>,
 }
 
 /// Returns the entry of a name.
@@ -133,19 +126,22 @@ fn find<'t>(root: &'t DeTable<'t>, name: &str) -> Result<Option<Found<'t>>, Edit
     let Some((key, value)) = servers.get_key_value(name) else {
         return Ok(None);
     };
-    let get = |key: &str| value.get_ref().as_table()?.get(key);
-    let command = get("command").and_then(|value| Some((value.get_ref().as_str()?, value.span())));
-    let args = get("args").and_then(|value| {
-        let elements = value.get_ref().as_array()?.iter();
-        let texts = elements.map(|element| element.get_ref().as_str()).collect();
-        Some((texts, value.span()))
-    });
     Ok(Some(Found {
         key: key.span(),
         end: end(key, value),
-        command,
-        args,
+        started: started(value.get_ref()),
     }))
+}
+
+/// Returns what an entry starts; `None` if it has no command or no arguments.
+fn started<'t>(entry: &'t DeValue<'t>) -> Option<Started<'t>> {
+    let (command, args) = (entry.get("command")?, entry.get("args")?);
+    let texts = args.get_ref().as_array()?.iter();
+    let texts = texts.map(|text| text.get_ref().as_str()).collect();
+    Some(Started {
+        command: (command.get_ref().as_str()?, command.span()),
+        args: (texts, args.span()),
+    })
 }
 
 /// Returns the end of the last value in a value, or that of its key.
@@ -157,27 +153,6 @@ fn end(key: &Spanned<std::borrow::Cow<str>>, value: &Spanned<DeValue>) -> usize 
         }
         _ => value.span().end,
     }
-}
-
-/// Returns a file in which an entry starts this program as it should; fails if it starts another one.
-fn updated(text: &str, found: &Found, entry: &Entry) -> Result<String, EditError> {
-    found.check(&entry.name)?;
-    let mut splices = Vec::new();
-    if let Some((command, range)) = &found.command
-        && *command != entry.command
-    {
-        splices.push((range.clone(), quoted(&entry.command)));
-    }
-    if let Some((args, range)) = &found.args
-        && !args
-            .iter()
-            .copied()
-            .eq(entry.args.iter().map(|arg| Some(arg.as_str())))
-    {
-        splices.push((range.clone(), list(&entry.args)));
-    }
-    splices.sort_by_key(|(range, _)| range.start);
-    Ok(spliced(text, &splices))
 }
 
 fn parse(text: &str) -> Result<Spanned<DeTable<'_>>, EditError> {
@@ -197,26 +172,6 @@ fn line_start(text: &str, offset: usize) -> usize {
 fn line_behind(text: &str, offset: usize) -> usize {
     let rest = text.get(offset..).unwrap_or_default();
     rest.find('\n').map_or(text.len(), |end| offset + end + 1)
-}
-
-/// Returns a name as a key: bare if that is possible.
-fn key(name: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    match !name.is_empty() && name.chars().all(is_bare) {
-        true => name.to_owned(),
-        false => quoted(name),
-    }
-}
-
-/// Returns a text as a string. One of JSON is one of TOML, unless it has DEL, which JSON does not escape.
-fn quoted(text: &str) -> String {
-    let text = serde_json::Value::from(text).to_string();
-    text.replace('\u{7f}', "\\u007F")
-}
-
-fn list(texts: &[String]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-    format!("[{}]", texts.join(", "))
 }
 
 #[cfg(test)]

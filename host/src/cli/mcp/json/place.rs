@@ -5,7 +5,7 @@ use std::ops::Range;
 use jsonc_parser::ast::{Object, ObjectProp};
 use jsonc_parser::tokens::Token;
 
-use super::super::entry::indentation;
+use super::super::entry::{Splice, indentation};
 use super::{File, is_comment};
 
 impl File<'_> {
@@ -51,7 +51,7 @@ pub(super) fn inserted(
     file: &File,
     object: &Object,
     render: impl Fn(&str) -> String,
-) -> Vec<(Range<usize>, String)> {
+) -> Vec<Splice> {
     let around = indentation(file.text, object.range.start);
     let Some(last) = object.properties.last() else {
         let begin = object.range.start + 1;
@@ -68,10 +68,7 @@ pub(super) fn inserted(
         true => format!("{around}{}", file.unit),
         false => indentation(file.text, last.range.start).to_owned(),
     };
-    let text = match file.line {
-        "" => format!(" {}", render("")),
-        line => format!("{line}{blanks}{}", render(&blanks)),
-    };
+    let text = format!("{}{blanks}{}", file.line, render(&blanks));
     match comma {
         Some(_) => vec![(at..at, format!("{text},"))],
         None => vec![(end..end, ",".to_owned()), (at..at, text)],
@@ -79,11 +76,7 @@ pub(super) fn inserted(
 }
 
 /// Returns the changes that remove a property from an object.
-pub(super) fn removal(
-    file: &File,
-    object: &Object,
-    property: &ObjectProp,
-) -> Vec<(Range<usize>, String)> {
+pub(super) fn removal(file: &File, object: &Object, property: &ObjectProp) -> Vec<Splice> {
     let Range { start, end } = property.range.start..property.range.end;
     let from = file.end_before(start);
     if let Some(comma) = file.comma(end) {

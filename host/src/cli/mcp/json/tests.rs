@@ -128,14 +128,6 @@ fn files_of_all_forms_come_back() {
 }
 
 #[test]
-fn a_file_in_one_line_stays_one() {
-    assert_eq!(
-        added(Client::ClaudeCode, r#"{"a":{}}"#),
-        r#"{"a":{}, "mcpServers": { "toolhost": {"type": "stdio","command": "/usr/bin/toolhost","args": ["mcp", "--workspace", "/p"]} }}"#
-    );
-}
-
-#[test]
 fn broken_syntax_is_refused_with_its_place() {
     assert_eq!(
         refused(Client::ClaudeDesktop, "{\n  \"a\": 1,\n}"),
