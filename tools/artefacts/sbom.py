@@ -19,7 +19,7 @@ def make(target: Target, out: Path) -> None:
         package = arguments[arguments.index("--package") + 1]
         found = reached(native, [package])
         if name == "toolhost":
-            found |= reached(metadata("wasm32-wasip2"), GUESTS)
+            found = reached(metadata("wasm32-wasip2"), GUESTS) | found
         components = [component(*found[reference]) for reference in sorted(found)]
         serial = uuid.uuid5(uuid.NAMESPACE_URL, f"{REPOSITORY}/{name}/{target.triple}/{COMMIT}")
         listed = {
