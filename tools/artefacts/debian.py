@@ -43,11 +43,13 @@ def make(programs: Programs, out: Path) -> None:
         Entry("conffiles", f"/{CONFIGURATION}\n".encode()),
         *(Entry(script.name, script.read_bytes(), 0o755) for script in SCRIPTS.iterdir()),
     ]
-    packed = ar([
-        ("debian-binary", b"2.0\n"),
-        ("control.tar.gz", gzip(tar(members, "./"))),
-        ("data.tar.xz", xz(tar(data, "./"))),
-    ])
+    packed = ar(
+        [
+            ("debian-binary", b"2.0\n"),
+            ("control.tar.gz", gzip(tar(members, "./"))),
+            ("data.tar.xz", xz(tar(data, "./"))),
+        ]
+    )
     (out / f"toolhost_{VERSION}_{programs.target.debian}.deb").write_bytes(packed)
 
 

@@ -4,9 +4,9 @@ import hashlib
 import json
 import subprocess
 import tempfile
-from datetime import datetime, timezone
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Callable
 
 from .packing import Entry, directory, gzip, tar
 from .programs import Programs, runner
@@ -74,7 +74,7 @@ def write(
 
 def config(target: Target, name: str, arguments: list[str], port: int, layers: list[bytes]) -> dict:
     """Returns what an engine needs to run an image; it says the same as examples/operating/Containerfile."""
-    created = datetime.fromtimestamp(EPOCH, timezone.utc).isoformat()
+    created = datetime.fromtimestamp(EPOCH, UTC).isoformat()
     return {
         "created": created,
         "os": "linux",

@@ -6,8 +6,9 @@ import tarfile
 import time
 import zipfile
 import zlib
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Iterable, NamedTuple
+from typing import NamedTuple
 
 from .project import EPOCH
 

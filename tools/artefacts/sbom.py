@@ -63,9 +63,7 @@ def reached(metadata: dict, roots: list[str]) -> dict[str, tuple[dict, list[str]
         if url(packages[identity]) in seen:
             continue
         linked = [
-            dependency["pkg"]
-            for dependency in nodes[identity]["deps"]
-            if any(kind["kind"] is None for kind in dependency["dep_kinds"])
+            dependency["pkg"] for dependency in nodes[identity]["deps"] if any(kind["kind"] is None for kind in dependency["dep_kinds"])
         ]
         seen[url(packages[identity])] = (packages[identity], [url(packages[other]) for other in linked])
         waiting += linked

@@ -39,7 +39,9 @@ def statement(targets: list[Target], digests: dict[str, str]) -> dict:
     materials += [{"uri": f"pkg:generic/rust@{compiler.split()[1]}", "name": compiler}]
     for busybox in sorted((TOOLS.parent).glob("busybox-*/bin/busybox")):
         name = busybox.parents[1].name
-        materials.append({"uri": f"pkg:deb/debian/busybox-static?arch={name.removeprefix('busybox-')}", "digest": {"sha256": digest(busybox)}})
+        materials.append(
+            {"uri": f"pkg:deb/debian/busybox-static?arch={name.removeprefix('busybox-')}", "digest": {"sha256": digest(busybox)}}
+        )
     return {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": value}} for name, value in digests.items()],
