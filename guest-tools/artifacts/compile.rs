@@ -24,10 +24,10 @@ const PROFILE: [(&str, &str); 5] = [
 
 /// Vectors of 128 bits, which every engine that runs components has; and a heap that is there from the start, because to grow the memory
 /// changes the mapping of a host with several threads, twice for each call.
-const FLAGS: (&str, &str) = (
-    "CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS",
-    "-Ctarget-feature=+simd128 -Clink-arg=--initial-heap=262144",
-);
+const FLAGS: [&str; 2] = [
+    "-Ctarget-feature=+simd128",
+    "-Clink-arg=--initial-heap=262144",
+];
 
 /// Ends a build script with the error of the build, if there is one.
 pub(crate) fn ended(built: Result<(), Box<dyn Error>>) -> ExitCode {
@@ -48,6 +48,22 @@ fn engine_flags(guest_tools: &Path) -> Result<String, Box<dyn Error>> {
         std::fs::read(guest_tools.join(format!("script/engine/{name}.o")))?.hash(&mut hasher);
     }
     Ok(format!("-DOBJECTS={:x}", hasher.finish()))
+}
+
+/// Returns the flags of the compiler, as `CARGO_ENCODED_RUSTFLAGS` takes them. Components name no directory of this machine, so that two
+/// machines make the same ones.
+fn flags(target_dir: &Path) -> Result<OsString, Box<dyn Error>> {
+    let cargo_home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let cargo_home = cargo_home.or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let cargo_home = cargo_home.ok_or("neither CARGO_HOME nor HOME is set")?;
+    let mut flags = OsString::from(FLAGS.join("\u{1f}"));
+    for (directory, name) in [(cargo_home.as_path(), "/cargo"), (target_dir, "/target")] {
+        flags.push("\u{1f}--remap-path-prefix=");
+        flags.push(directory);
+        flags.push("=");
+        flags.push(name);
+    }
+    Ok(flags)
 }
 
 /// Builds guests: each package of the folder `guest_tools`, its folder there, and the variable that names its component to the compiler. The
@@ -85,7 +101,7 @@ pub(crate) fn compile(
     // The outer cargo holds the lock on its own target directory.
     cargo
         .env("CARGO_TARGET_DIR", &target_dir)
-        .env(FLAGS.0, FLAGS.1)
+        .env("CARGO_ENCODED_RUSTFLAGS", flags(&target_dir)?)
         .env("CFLAGS_wasm32_wasip2", engine_flags(guest_tools)?)
         .envs(PROFILE);
     run(&mut cargo)?;

@@ -43,14 +43,14 @@ pub(crate) fn set_interface_flags(socket: impl AsFd, name: &CStr, flags: i32) ->
     // SAFETY: the structure may be all zeroes.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     for (place, byte) in request.ifr_name.iter_mut().zip(name.to_bytes()) {
-        *place = byte.cast_signed();
+        *place = libc::c_char::from_ne_bytes([*byte]);
     }
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(flags).unwrap_or_default();
     // SAFETY: the kernel reads a name and flags from the structure, which lives until the call returns.
     let result = unsafe {
         libc::ioctl(
             socket.as_fd().as_raw_fd(),
-            libc::SIOCSIFFLAGS,
+            libc::SIOCSIFFLAGS as libc::Ioctl,
             &raw const request,
         )
     };

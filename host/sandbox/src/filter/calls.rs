@@ -6,11 +6,18 @@ use nix::libc::*;
 const SYS_OPEN_TREE_ATTR: i64 = 467;
 const SYS_FILE_SETATTR: i64 = 469;
 
+/// `kexec_file_load`, which libc lacks for musl on AArch64.
+const SYS_KEXEC_FILE_LOAD: i64 = if cfg!(target_arch = "x86_64") {
+    320
+} else {
+    294
+};
+
 /// Calls that change the system, or that have been used to escape from sandboxes.
 #[rustfmt::skip]
 pub(super) const SYSTEM: &[i64] = &[
     // Replacing the kernel, and loading code into it.
-    SYS_kexec_load, SYS_kexec_file_load, SYS_reboot, SYS_init_module, SYS_finit_module, SYS_delete_module,
+    SYS_kexec_load, SYS_KEXEC_FILE_LOAD, SYS_reboot, SYS_init_module, SYS_finit_module, SYS_delete_module,
     SYS_bpf, SYS_perf_event_open, SYS_userfaultfd,
     // Operations that bypass a filter of system calls.
     SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register,

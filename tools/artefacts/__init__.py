@@ -1,0 +1,1 @@
+"""The artefacts of a release, one module for each kind. `tools/dist` makes them."""

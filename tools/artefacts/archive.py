@@ -1,0 +1,22 @@
+"""Archives of the programs, each to be unpacked below a prefix such as /usr/local or ~/.local."""
+
+from pathlib import Path
+
+from .packing import Entry, gzip, tar
+from .programs import Programs, documents, texts
+from .project import VERSION
+
+# Bytes of the server's archive.
+LARGEST = 25_000_000
+
+
+def make(programs: Programs, out: Path) -> None:
+    target = programs.target
+    server = [Entry("bin/toolhost", programs.toolhost.read_bytes(), 0o755), *documents(programs)]
+    agent = [Entry("bin/toolhost-agent", programs.agent.read_bytes(), 0o755), *texts("toolhost-agent")]
+    for name, entries in [("toolhost", server), ("toolhost-agent", agent)]:
+        stem = f"{name}-{VERSION}-{target.triple}"
+        packed = gzip(tar(entry._replace(path=f"{stem}/{entry.path}") for entry in entries))
+        if len(packed) > LARGEST:
+            raise SystemExit(f"{stem}.tar.gz has {len(packed)} bytes; {LARGEST} are allowed")
+        (out / f"{stem}.tar.gz").write_bytes(packed)

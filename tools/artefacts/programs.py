@@ -1,0 +1,126 @@
+"""The static programs, compiled with cargo-zigbuild, and the documents that they write about themselves."""
+
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+import venv
+from pathlib import Path
+from typing import NamedTuple
+
+from .packing import Entry
+from .project import EPOCH, LICENSES, ROOT, Target
+
+TOOLS = ROOT / "target/tools/venv"
+# What the tools are compiled with decides the bytes of the programs.
+REQUIREMENTS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1"]
+# The program, its profile, and further arguments of cargo.
+PROGRAMS = {
+    "toolhost": ("release", ["--package", "toolhost", "--features", "otel"]),
+    "toolhost-agent": ("small", ["--package", "toolhost-service"]),
+}
+# Bytes: of the agent, and of the compressed archive of the server.
+LARGEST_AGENT = 8_000_000
+COMPLETIONS = {
+    "bash": "share/bash-completion/completions/toolhost",
+    "zsh": "share/zsh/site-functions/_toolhost",
+    "fish": "share/fish/vendor_completions.d/toolhost.fish",
+}
+
+
+class Programs(NamedTuple):
+    """What was compiled for a target."""
+
+    target: Target
+    toolhost: Path
+    agent: Path
+
+
+def install_tools() -> None:
+    """Installs cargo-zigbuild and zig below target/tools, and the target of the compiler."""
+    marker = TOOLS / "requirements"
+    if marker.exists() and marker.read_text().split() == REQUIREMENTS:
+        return
+    venv.create(TOOLS, with_pip=True, clear=True)
+    subprocess.run([TOOLS / "bin/pip", "install", "--quiet", *REQUIREMENTS], check=True)
+    marker.write_text("\n".join(REQUIREMENTS))
+
+
+def environment(target: Target, target_dir: Path) -> dict[str, str]:
+    """Returns the variables of a compilation whose programs name no directory of this machine."""
+    cargo_home = os.environ.get("CARGO_HOME") or str(Path.home() / ".cargo")
+    # The last one that fits is used, and the target directory is often below the checkout.
+    places = [(ROOT, "/toolhost"), (cargo_home, "/cargo"), (target_dir, "/target")]
+    rust = "\x1f".join(f"--remap-path-prefix={place}={name}" for place, name in places)
+    c = " ".join(f"-ffile-prefix-map={place}={name}" for place, name in places[1:])
+    return os.environ | {
+        "PATH": f"{TOOLS / 'bin'}:{os.environ['PATH']}",
+        "CARGO_TARGET_DIR": str(target_dir),
+        "CARGO_INCREMENTAL": "0",
+        "CARGO_ENCODED_RUSTFLAGS": rust,
+        f"CFLAGS_{target.triple.replace('-', '_')}": c,
+        "SOURCE_DATE_EPOCH": str(EPOCH),
+    }
+
+
+def compile_for(target: Target) -> Programs:
+    """Compiles the programs for a target, and checks that they need no library and are small enough."""
+    install_tools()
+    subprocess.run(["rustup", "target", "add", target.triple], check=True, cwd=ROOT, stderr=subprocess.DEVNULL)
+    target_dir = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
+    made = []
+    for name, (profile, arguments) in PROGRAMS.items():
+        cargo = ["cargo", "zigbuild", "--locked", "--target", target.triple, "--profile", profile]
+        subprocess.run([*cargo, *arguments, "--bin", name], check=True, cwd=ROOT, env=environment(target, target_dir))
+        made.append(target_dir / target.triple / profile / name)
+        check_static(made[-1])
+    size = made[1].stat().st_size
+    if size > LARGEST_AGENT:
+        raise SystemExit(f"{made[1]} has {size} bytes; {LARGEST_AGENT} are allowed")
+    return Programs(target, *made)
+
+
+def check_static(program: Path) -> None:
+    """Fails unless a program is an ELF file without an interpreter, so that it needs no library of the system."""
+    content = program.read_bytes()
+    if content[:5] != b"\x7fELF\x02":
+        raise SystemExit(f"{program} is no ELF file of 64 bits")
+    table = int.from_bytes(content[32:40], "little")
+    size = int.from_bytes(content[54:56], "little")
+    for index in range(int.from_bytes(content[56:58], "little")):
+        kind = content[table + index * size : table + index * size + 4]
+        if int.from_bytes(kind, "little") == 3:
+            raise SystemExit(f"{program} is not static: it names an interpreter")
+
+
+def runner(target: Target) -> list[str]:
+    """Returns the command that runs programs of a target here."""
+    if platform.machine() == target.machine:
+        return []
+    emulator = shutil.which(f"qemu-{target.machine}-static") or shutil.which(f"qemu-{target.machine}")
+    if not emulator:
+        raise SystemExit(f"programs for {target.machine} write their manual pages under qemu-user; install qemu-user-static")
+    return [emulator]
+
+
+def documents(programs: Programs) -> list[Entry]:
+    """Returns manual pages, completions, licences and README of the server, by their paths below a prefix such as /usr."""
+    command = [*runner(programs.target), str(programs.toolhost)]
+    entries = texts("toolhost")
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([*command, "man", folder], check=True)
+        for page in Path(folder).iterdir():
+            # A page for each `help SUBCOMMAND` would repeat the page of the subcommand.
+            if "-help" not in page.name:
+                entries.append(Entry(f"share/man/man1/{page.name}", page.read_bytes()))
+    for shell, path in COMPLETIONS.items():
+        script = subprocess.run([*command, "completions", shell], check=True, capture_output=True).stdout
+        entries.append(Entry(path, script))
+    return entries
+
+
+def texts(package: str) -> list[Entry]:
+    """Returns licences and README, by their paths below a prefix."""
+    names = [*LICENSES, "README.md"]
+    return [Entry(f"share/doc/{package}/{name}", (ROOT / name).read_bytes()) for name in names]
