@@ -1,0 +1,25 @@
+"""The loop with OpenAI's responses."""
+
+import openai
+from toolhost_client import Toolhost
+from toolhost_client.adapters import openai_responses as adapter
+
+
+def converse(toolhost: Toolhost, id: str, prompt: str | None, model: str, store) -> None:
+    client, chat, items = openai.OpenAI(), toolhost.chat(id), store.load()
+    if prompt:
+        items.append({"role": "user", "content": prompt})
+    while True:
+        # Runs the open calls in parallel, each once: after a restart, a call gets its saved reply.
+        items += adapter.run(chat, items)
+        tools = chat.tools(adapter.format)
+        with client.responses.stream(model=model, input=items, tools=tools, store=False) as stream:
+            for event in stream:
+                if event.type == "response.output_text.delta":
+                    print(event.delta, end="", flush=True)
+        print()
+        items += adapter.turn(stream.get_final_response())
+        # The calls are stored before they run.
+        store.save(items)
+        if not adapter.calls_of(items):
+            return
