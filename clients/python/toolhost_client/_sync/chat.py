@@ -99,9 +99,9 @@ class Chat:
 
         `after` is the id of the last event that you have. After a `Reset`, get what matters: earlier events are lost.
         """
+        pause = 1.0
         while True:
             headers = {"accept": "text/event-stream", **({"last-event-id": after} if after else {})}
-            pause = 1.0
             try:
                 with self._stream(
                     "GET", "/events", params={"call": call, "output": output}, headers=headers
