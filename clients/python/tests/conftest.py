@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TOKEN = "a token that only the tests know"
+TOKEN = "a-token-of-the-tests"
 sys.path.insert(0, str(ROOT / "clients/python"))
 
 
@@ -116,7 +116,7 @@ class Server:
         said = []
         for line in self.process.stderr:
             said.append(line)
-            if line.startswith("listening on "):
+            if line.startswith("listening on http"):
                 self.url = line.removeprefix("listening on ").strip()
                 break
         else:

@@ -37,9 +37,10 @@ class Responses:
             part = {"type": "output_text", "text": said.text, "annotations": []}
             message = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed"}
             output.append({**message, "content": [part]})
-        for call in said.calls:
+        for place, call in enumerate(said.calls):
             arguments = written(call.arguments)
-            item = {"type": "function_call", "id": f"fc_{call.id}", "status": "completed"}
+            # The SDK wants items to have ids of their own, even if calls share one.
+            item = {"type": "function_call", "id": f"fc_{place}_{call.id}", "status": "completed"}
             output.append({**item, "call_id": call.id, "name": call.tool, "arguments": arguments})
         response = {"id": "resp_1", "object": "response", "created_at": 0, "status": "completed"}
         choice = {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}

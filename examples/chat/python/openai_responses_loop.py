@@ -12,13 +12,14 @@ def converse(toolhost: Toolhost, id: str, prompt: str | None, model: str, store)
     while True:
         # Runs the open calls in parallel, each once: after a restart, a call gets its saved reply.
         items += adapter.run(chat, items)
-        tools = chat.tools(adapter.format)
-        with client.responses.stream(model=model, input=items, tools=tools, store=False) as stream:
-            for event in stream:
-                if event.type == "response.output_text.delta":
-                    print(event.delta, end="", flush=True)
+        tools, response = chat.tools(adapter.format), None
+        for event in client.responses.create(model=model, input=items, tools=tools, store=False, stream=True):
+            if event.type == "response.output_text.delta":
+                print(event.delta, end="", flush=True)
+            # The last event that has a response has the whole of it.
+            response = getattr(event, "response", None) or response
         print()
-        items += adapter.turn(stream.get_final_response())
+        items += adapter.turn(response)
         # The calls are stored before they run.
         store.save(items)
         if not adapter.calls_of(items):
