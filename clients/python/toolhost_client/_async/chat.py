@@ -69,7 +69,9 @@ class AsyncChat:
         except Refused as refused:
             if refused.status == 401:
                 raise
-            return refused
+            # A call that was cancelled while it ran has a reply, with the output until then.
+            found = await self.get(call.id) if refused.code == "cancelled" else None
+            return found if isinstance(found, Reply) else refused
 
     async def cancel(self, id: str) -> Reply | None:
         """Ends a call with all that it started, and returns its reply, if it has one. A call that did not begin never runs."""
