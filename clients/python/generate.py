@@ -72,7 +72,7 @@ class Types:
             return self.of(schema)
         if name not in self.classes:
             self.classes[name] = ""
-            lines = [f"class {name}(TypedDict):", f'    """{schema["description"]}"""', ""]
+            lines = [f"class {name}(TypedDict):", f'    """{" ".join(schema["description"].split())}"""', ""]
             for key, (value, required) in properties.items():
                 kind = self.of(value)
                 lines.append(f"    {key}: {kind if required else f'NotRequired[{kind}]'}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import anyio
 import pytest
-from conftest import Answer, Answers, problem
 
+from conftest import Answer, Answers, problem
 from toolhost_client import AsyncToolhost, Refused, Toolhost
 from toolhost_client.events import CallChanged, ChatEnded, Event, Gap, NoticeTold, Output, Progress, Reset
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import anyio
 import pytest
+
 from conftest import TOKEN, Model, Server
 from test_loops import PNG, execute
-
 from toolhost_client import AsyncToolhost, Reply, Toolhost
 
 CALLS = [execute("one", "echo one >> log; echo one"), {"as": "no", "tool": "read_file", "arguments": {"path": "none"}}]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import ROOT, TOKEN, Model, Server
 from unreliable import FATES, Unreliable
 

@@ -9,8 +9,8 @@ from email.utils import format_datetime
 
 import anyio
 import pytest
-from conftest import Answer, Answers, problem, reply
 
+from conftest import Answer, Answers, problem, reply
 from toolhost_client import AsyncToolhost, Refused, Reply, Toolhost, Unanswered
 from toolhost_client.retries import Attempts, Home, retry_after
 

@@ -71,7 +71,7 @@ class ProcessChanged:
     total_bytes: int
     call: str | None = None
     exit_code: int | None = None
-    signal: int | None = None
+    signal: str | None = None
     cause: str | None = None
     reason: str | None = None
 

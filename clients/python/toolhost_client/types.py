@@ -202,8 +202,7 @@ class ProcessList(TypedDict):
 
 
 class Resource(TypedDict):
-    """Documents that a tool returns when it is called with `{"uri": …}`: one with a fixed address, or all whose address fits a
-    pattern."""
+    """Documents that a tool returns when it is called with `{"uri": …}`: one with a fixed address, or all whose address fits a pattern."""
 
     uri: str
     name: str
