@@ -167,7 +167,7 @@ class Model:
             **{"ANTHROPIC_API_KEY": "none", "ANTHROPIC_BASE_URL": self.url},
             **{"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": self.url},
             **{"AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none", "AWS_DEFAULT_REGION": "us-east-1"},
-            "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url,
+            **{"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url, "AWS_CONFIG_FILE": os.devnull},
         }
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolhost_client import Audio, Call, Document, Image, Json, Refused, Reply, Text
-from toolhost_client.adapters import anthropic, bedrock, gemini, openai_chat, openai_responses
+from toolhost_client.adapters import anthropic, bedrock, gemini, openai, openai_responses
 
 PNG = base64.b64encode(b"\xff\xfe\xfa a picture").decode()
 D = f"data:image/png;base64,{PNG}"
@@ -73,7 +73,7 @@ CONVERSE = [
     {"role": "user", "content": [TOOL_RESULT]},
 ]
 RECORDED = [
-    (openai_chat, CHAT, TEXT),
+    (openai, CHAT, TEXT),
     (openai_responses, ITEMS, TEXT),
     (anthropic, MESSAGES, ARGUMENTS),
     (gemini, CONTENTS, ARGUMENTS),
@@ -109,7 +109,7 @@ AFTER = "[image, image/svg+xml]\n[audio, audio/wav]"
 
 
 def test_results_of_chat_completions() -> None:
-    assert openai_chat.results(CALLS, OUTCOMES) == [
+    assert openai.results(CALLS, OUTCOMES) == [
         {"role": "tool", "tool_call_id": "a", "content": '{"ä": 1}\n\n' + AFTER},
         {"role": "tool", "tool_call_id": "b", "content": REFUSED},
         {

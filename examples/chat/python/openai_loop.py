@@ -2,7 +2,7 @@
 
 import openai
 from toolhost_client import Toolhost
-from toolhost_client.adapters import openai_chat as adapter
+from toolhost_client.adapters import openai as adapter
 
 
 def converse(toolhost: Toolhost, id: str, prompt: str | None, model: str, store) -> None:
