@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,13 +23,14 @@ sys.path.insert(0, str(ROOT / "clients/python"))
 
 @dataclass
 class Answer:
-    """An answer of the server. With `cut`, the connection ends in the middle of the body."""
+    """An answer of the server. With `cut`, the connection ends in the middle of the body. `before` is called before it."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     kind: str = "application/json"
     cut: bool = False
+    before: Callable[[], object] = bool
 
 
 @dataclass
@@ -50,6 +51,7 @@ def answers() -> Iterator[Answers]:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             said.requests.append((self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body))
             answer = said.answers.pop(0)
+            answer.before()
             content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
             self.send_response(answer.status)
             for name, value in answer.headers.items():
@@ -95,6 +97,7 @@ class Server:
     directory: Path
     url: str = "http://127.0.0.1:0"
     process: subprocess.Popen[str] | None = None
+    arguments: list[str] = field(default_factory=list)
 
     @property
     def workspace(self) -> Path:
@@ -106,7 +109,7 @@ class Server:
         self.process = subprocess.Popen(
             [
                 *[os.environ["TOOLHOST_PROGRAM"], "serve", "--listen", self.url.removeprefix("http://")],
-                *["--workspace", str(self.workspace), "--state-dir", str(self.directory / "state")],
+                *["--workspace", str(self.workspace), "--state-dir", str(self.directory / "state"), *self.arguments],
             ],
             env={**os.environ, "TOOLHOST_TOKEN": TOKEN, "TOOLHOST_SANDBOX_NO_NAMESPACES": "1"},
             stderr=subprocess.PIPE,

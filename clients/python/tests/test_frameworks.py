@@ -118,3 +118,42 @@ def test_langchain(asynchronous: bool, server: Server) -> None:
     anyio.run(main)
     assert (server.workspace / "log").read_text() == "one\n"
     assert ids_of_calls() == ["3.a_1", "3.b", "3.c"]
+
+
+def test_langgraph_repeats_a_step(server: Server) -> None:
+    """A graph that breaks off after its calls ran repeats the step from its checkpoint: none runs twice."""
+    from langchain_core.messages import AIMessage
+    from langgraph.checkpoint.memory import InMemorySaver
+    from langgraph.graph import END, START, MessagesState, StateGraph
+    from langgraph.prebuilt import ToolNode
+
+    from toolhost_client.adapters import langchain
+
+    class Broken(BaseException):
+        pass
+
+    def ask(state: MessagesState) -> Any:
+        turn = sum(isinstance(message, AIMessage) for message in state["messages"])
+        command = {"command": f"echo {turn} >> log"}
+        calls = [{"id": f"call_{place}", "name": "execute", "args": command} for place in range(2)]
+        return {"messages": [AIMessage("", tool_calls=calls if turn < 2 else [])]}
+
+    def run(state: MessagesState) -> Any:
+        ran = node.invoke(state)
+        if breaks:
+            raise breaks.pop()
+        return ran
+
+    breaks = [Broken()]
+    with Toolhost() as toolhost:
+        node = ToolNode(langchain.tools(toolhost.chat("c")))
+        graph = StateGraph(MessagesState).add_node("ask", ask).add_node("run", run)
+        graph.add_edge(START, "ask").add_edge("run", "ask")
+        graph.add_conditional_edges("ask", lambda state: "run" if state["messages"][-1].tool_calls else END)
+        app = graph.compile(checkpointer=InMemorySaver())
+        thread: Any = {"configurable": {"thread_id": "1"}}
+        with pytest.raises(Broken):
+            app.invoke({"messages": [("user", "Go.")]}, thread)
+        app.invoke(None, thread)
+    assert (server.workspace / "log").read_text().split() == ["0", "0", "1", "1"]
+    assert ids_of_calls() == ["2.call_0", "2.call_1", "4.call_0", "4.call_1"]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from email.utils import format_datetime
+from functools import partial
 
 import anyio
 import pytest
 
 from conftest import Answer, Answers, problem, reply
-from toolhost_client import AsyncToolhost, Refused, Reply, Toolhost, Unanswered
+from toolhost_client import AsyncToolhost, Call, Refused, Reply, Toolhost, Unanswered
 from toolhost_client.retries import Attempts, Home, retry_after
 
 
@@ -124,15 +127,15 @@ def in_a_thread(url: str, **limits: float) -> Reply:
         return toolhost.chat("a chat").call("1.0", "execute", {"command": "true"})
 
 
-def in_a_task(url: str, **limits: float) -> Reply:
+def in_a_task(url: str, backend: str = "asyncio", **limits: float) -> Reply:
     async def call() -> Reply:
         async with AsyncToolhost(url, "token", **limits) as toolhost:
             return await toolhost.chat("a chat").call("1.0", "execute", {"command": "true"})
 
-    return anyio.run(call)
+    return anyio.run(call, backend=backend)
 
 
-both = pytest.mark.parametrize("call", [in_a_thread, in_a_task])
+both = pytest.mark.parametrize("call", [in_a_thread, in_a_task, partial(in_a_task, backend="trio")])
 
 
 @both
@@ -170,3 +173,20 @@ def test_a_server_that_is_not_there_is_given_up(call: Callable[..., Reply]) -> N
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(Unanswered, match="ConnectError"):
             call(f"http://127.0.0.1:{taken.getsockname()[1]}", patience=0.3)
+
+
+def test_an_interruption_cancels_calls_that_are_being_repeated(answers: Answers) -> None:
+    interrupt = partial(os.kill, os.getpid(), signal.SIGINT)
+    # The interruption arrives while the calls wait for their next attempts.
+    answers.answers = [problem(503, "loading", retry_after="30"), problem(503, "loading", retry_after="30")]
+    answers.answers[1].before = interrupt
+    answers.answers += [problem(500, "internal"), Answer(200, reply(state="cancelled")), problem(404, "unknown_call")]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with Toolhost(answers.url, "token") as toolhost, pytest.raises(KeyboardInterrupt):
+            toolhost.chat("c").run([Call(id, "execute", {}, id) for id in ("1.0", "1.1")])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    sent = [(method, path[-3:]) for method, path, _, _ in answers.requests]
+    assert sorted(sent[:2]) == [("PUT", "1.0"), ("PUT", "1.1")]
+    assert {("DELETE", "1.0"), ("DELETE", "1.1")} == set(sent[2:]) and len(sent) == 5

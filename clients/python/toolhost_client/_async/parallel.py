@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -36,7 +37,8 @@ async def gather(jobs: Sequence[Callable[[], Awaitable[T]]], on_cancel: Callable
             for number, job in enumerate(jobs):
                 group.start_soon(partial(run, number, job))
     except anyio.get_cancelled_exc_class():
-        with anyio.move_on_after(30, shield=True):
+        # The cancellation goes on, whether or not the server can be told of it.
+        with anyio.move_on_after(30, shield=True), suppress(Exception):
             await on_cancel()
         raise
     if errors:

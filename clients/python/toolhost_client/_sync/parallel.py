@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,7 +46,9 @@ def gather(jobs: Sequence[Callable[[], T]], on_cancel: Callable[[], object]) -> 
             errors = [error for future in futures if (error := future.exception())]
         except BaseException:
             stop.set()
-            on_cancel()
+            # The interruption goes on, whether or not the server can be told of it.
+            with suppress(Exception):
+                on_cancel()
             raise
     if errors:
         raise errors[0]
