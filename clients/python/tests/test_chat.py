@@ -115,6 +115,21 @@ def until_the_end_of_a_call(events: Iterator[Event]) -> Iterator[Event]:
             return
 
 
+def test_events_go_on_after_an_id(toolhost: Toolhost) -> None:
+    chat = toolhost.chat("c")
+    events = chat.events(after="none-0")
+    assert isinstance(next(events), Reset)
+    chat.call("1.0", "execute", {"command": "echo one"})
+    first = list(until_the_end_of_a_call(events))
+    events.close()
+    chat.call("2.0", "execute", {"command": "echo two"})
+    found = [*until_the_end_of_a_call(chat.events(after=first[2].id))]
+    assert found == first[3:]
+    again = [*until_the_end_of_a_call(chat.events(after=first[-1].id))]
+    assert {event.call for event in again if isinstance(event, CallChanged)} == {"2.0"}
+    assert [event.text for event in again if isinstance(event, Output)] == ["two\n"]
+
+
 def test_events_over_a_restart(server: Server) -> None:
     """A stream goes on with the server that starts again, and says that it lost the events before."""
     with Toolhost(server.url, TOKEN) as toolhost:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import socket
 from collections.abc import Callable
@@ -95,7 +96,8 @@ def test_a_problem_is_final(status: int) -> None:
         attempts(Clock()).answered(
             status, {"content-type": "application/problem+json"}, b'{"code": "x", "detail": "y"}'
         )
-    assert (refused.value.code, refused.value.status, refused.value.detail) == ("x", status, "y")
+    for error in (refused.value, pickle.loads(pickle.dumps(refused.value))):
+        assert (error.code, error.status, error.detail, str(error)) == ("x", status, "y", "x: y")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,11 @@ class Refused(Exception):
     is_error: Literal[True] = True
 
     def __init__(self, code: str, status: int, detail: str) -> None:
-        super().__init__(f"{code}: {detail}")
+        super().__init__(code, status, detail)
         self.code, self.status, self.detail = code, status, detail
+
+    def __str__(self) -> str:
+        return f"{self.code}: {self.detail}"
 
     @property
     def may_have_run(self) -> bool:

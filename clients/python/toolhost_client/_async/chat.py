@@ -97,7 +97,8 @@ class AsyncChat:
     ) -> AsyncIterator[Event]:
         """Yields what happens in the chat until it ends. Connects again by itself, and goes on after the last event.
 
-        `after` is the id of the last event that you have. After a `Reset`, get what matters: earlier events are lost.
+        The first iteration connects. `after` is the id of the last event that you have. After a `Reset`, get what matters:
+        earlier events are lost.
         """
         pause = 1.0
         while True:
