@@ -16,6 +16,8 @@ mod frameworks;
 mod generated;
 /// The official clients of MCP.
 mod mcp;
+/// The client for Python.
+mod python;
 /// A proxy that loses replies.
 mod unreliable;
 

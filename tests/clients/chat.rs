@@ -46,6 +46,7 @@ impl Example {
 
     fn command(&self) -> Command {
         let mut command = clean(&self.interpreter);
+        command.env("PYTHONPATH", root().join("clients/python"));
         command.arg(&self.program);
         command
     }
@@ -65,6 +66,12 @@ fn addresses(command: &mut Command, model: &str, toolhost: &str) {
         .env("OPENAI_BASE_URL", format!("{model}/v1"))
         .env("ANTHROPIC_API_KEY", "none")
         .env("ANTHROPIC_BASE_URL", model)
+        .env("GEMINI_API_KEY", "none")
+        .env("GOOGLE_GEMINI_BASE_URL", model)
+        .env("AWS_ACCESS_KEY_ID", "none")
+        .env("AWS_SECRET_ACCESS_KEY", "none")
+        .env("AWS_DEFAULT_REGION", "us-east-1")
+        .env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", model)
         .env("TOOLHOST_URL", toolhost)
         .env("TOOLHOST_TOKEN", TOKEN);
 }
@@ -177,7 +184,13 @@ async fn is_interrupted(example: Example) {
 #[needs(client = "python")]
 #[tokio::test]
 async fn a_chat_in_python() {
-    let providers = ["openai", "openai-responses", "anthropic"];
+    let providers = [
+        "openai",
+        "openai-responses",
+        "anthropic",
+        "gemini",
+        "bedrock",
+    ];
     writes_a_note(Example::python(), &providers).await;
 }
 

@@ -1,15 +1,16 @@
-"""A model that follows a script, behind the APIs of OpenAI and Anthropic: `python3 examples/chat/model script.json`.
+"""A model that follows a script, behind the APIs of five providers: `python3 examples/chat/model script.json`.
 
-It needs no key and no internet, and nothing but Python's standard library. It checks what it is sent, and answers 400 with
-the reason if that is not what a provider would accept or what the script expects.
+It needs no key and no internet, and nothing but Python's standard library. It checks what it is sent, and answers 400
+with the reason if that is not what a provider would accept or what the script expects.
 """
 
 import argparse
 import json
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import unquote
 
-from dialects import DIALECTS
+from dialects import DIALECTS, dialect_of
 from script import Refused, Script
 
 
@@ -19,30 +20,30 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
-        dialect = DIALECTS.get(self.path.split("?")[0])
+        path = unquote(self.path.split("?")[0])
+        dialect = dialect_of(path)
         if dialect is None:
-            return self.refuse(404, f"there is no {self.path}; there are {', '.join(DIALECTS)}")
+            known = ", ".join(dialect.path for dialect in DIALECTS)
+            return self.refuse(404, f"there is no {path}; there are {known}")
         try:
             if not any(self.headers.get(key) for key in dialect.keys):
                 raise Refused(f"the request has no key ({' or '.join(dialect.keys)}); any will do")
             request = json.loads(body)
             tools, conversation = dialect.read(request)
             said = self.script.next(tools, conversation, dialect.prefix)
+            streams = request.get("stream") or "stream" in path
+            reply = b"".join(dialect.stream(request, said)) if streams else dialect.write(request, said)
         except Refused as refusal:
             return self.refuse(400, str(refusal))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return self.refuse(400, f"the request is not what {self.path} takes: {error!r}")
-        if not request.get("stream"):
-            return self.answer(200, dialect.write(request, said))
-        if dialect.stream is None:
-            return self.refuse(400, f"{self.path} does not stream here")
+        if not streams:
+            return self.answer(200, reply)
         self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
+        self.send_header("content-type", getattr(dialect, "stream_type", "text/event-stream"))
         self.send_header("connection", "close")
         self.end_headers()
-        for event, data in dialect.stream(request, said):
-            line = f"event: {event}\n" if event else ""
-            self.wfile.write(f"{line}data: {data}\n\n".encode())
+        self.wfile.write(reply)
 
     def refuse(self, status: int, reason: str):
         print(f"{status}: {reason}", file=sys.stderr, flush=True)

@@ -2,7 +2,7 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 class Refused(Exception):
@@ -32,6 +32,8 @@ class Told:
 
     id: str
     text: str
+    images: list[str] = field(default_factory=list)
+    is_error: bool = False
 
 
 class Script:
@@ -54,8 +56,12 @@ class Script:
             expected, got = [call.id for call in said.calls], [told.id for told in results_of_turn]
             if sorted(expected) != sorted(got):
                 raise Refused(f"turn {number} needs results of {expected}, and got those of {got}")
-            names = {call["id"]: call.get("as", call["id"]) for call in self.raw_calls(number, prefix)}
-            results.update({names[told.id]: told.text for told in results_of_turn})
+            # Models give one id to several calls: their results come in the order of the calls.
+            for told in results_of_turn:
+                place = expected.index(told.id)
+                expected[place] = None
+                call = self.raw_calls(number, prefix)[place]
+                results[call.get("as", call["id"])] = told
         number = sum(isinstance(item, Said) for item in conversation) + 1
         if number > len(self.turns):
             raise Refused(f"the script ends after {len(self.turns)} turns")
@@ -90,18 +96,20 @@ def exchanges(conversation: list):
 
 
 def filled(text: str, results: dict) -> str:
-    """Replaces `{name.field}` by that field of the result of the call of that name."""
+    """Replaces `{name.field}` by that field of the result of a call, and `{name:images}` by its images."""
 
     def value(match: re.Match) -> str:
         name, *path = match[1].split(".")
         if name not in results:
             raise Refused(f"there is no result of {name} yet")
-        found = results[name]
-        for field in path:
+        if match[2]:
+            return str(getattr(results[name], match[2]))
+        found = results[name].text
+        for key in path:
             try:
-                found = (json.loads(found) if isinstance(found, str) else found)[field]
+                found = (json.loads(found) if isinstance(found, str) else found)[key]
             except (ValueError, KeyError, TypeError):
-                raise Refused(f"the result of {name} has no {field}: {results[name]}") from None
+                raise Refused(f"the result of {name} has no {key}: {results[name].text}") from None
         return str(found)
 
-    return re.sub(r"\{(\w+(?:\.\w+)*)\}", value, text)
+    return re.sub(r"\{(\w+(?:\.\w+)*)(?::(images|is_error))?\}", value, text)

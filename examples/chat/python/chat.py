@@ -1,61 +1,64 @@
 """A chat with tools: the model asks for calls, Toolhost runs them, and so on until the model has an answer.
 
-Keys and addresses are in the variables that the SDKs read (OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY,
-ANTHROPIC_BASE_URL) and in TOOLHOST_URL and TOOLHOST_TOKEN. Ctrl-C cancels the call that runs.
+    chat.py [--provider NAME] [--model NAME] [--chat ID] [--messages FILE] [PROMPT]
+
+The loops are in the files beside this one. Keys and addresses are in the variables that the SDKs read, and in
+TOOLHOST_URL and TOOLHOST_TOKEN. Ctrl-C cancels the calls that run. With --messages, a chat goes on where it stood:
+without a prompt if it was interrupted.
 """
 
 import argparse
-import itertools
+import importlib
+import json
 import os
 import signal
 import sys
 import uuid
+from pathlib import Path
 
-from providers import PROVIDERS
-from toolhost import Refused, Toolhost, text_of
+from toolhost_client import Toolhost
+
+PROVIDERS = ["openai", "openai-responses", "anthropic", "gemini", "bedrock"]
+
+
+class Store:
+    """The messages of a chat, in a file or in memory. A chat server has a database in its place."""
+
+    def __init__(self, path: Path | None):
+        self.path, self.messages = path, []
+
+    def load(self) -> list:
+        return json.loads(self.path.read_text()) if self.path and self.path.exists() else self.messages
+
+    def save(self, messages: list) -> None:
+        self.messages = messages
+        if self.path:
+            new = self.path.with_suffix(".new")
+            new.write_text(json.dumps(messages))
+            os.replace(new, self.path)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="A chat with tools.")
-    parser.add_argument("prompt")
+    parser.add_argument("prompt", nargs="?")
     parser.add_argument("--provider", choices=PROVIDERS, default="openai")
     parser.add_argument("--model", default="scripted")
     parser.add_argument("--chat", default=f"chat-{uuid.uuid4()}", help="the scope of processes, and of call ids")
+    parser.add_argument("--messages", type=Path, help="the file in which the messages are stored")
     arguments = parser.parse_args()
 
-    # Also where whoever started this ignores it, as shells do in the background.
+    # Shells ignore SIGINT for programs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    url = os.environ.get("TOOLHOST_URL", "http://127.0.0.1:7411")
-    toolhost = Toolhost(url, os.environ["TOOLHOST_TOKEN"], arguments.chat)
-    provider = PROVIDERS[arguments.provider]
-    chat = provider(arguments.model, toolhost.tools(provider.dialect))
-
-    chat.user(arguments.prompt)
-    for turn in itertools.count(1):
-        text, calls = chat.ask()
-        if text:
-            print(text)
-        if not calls:
-            return 0
-        # A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same
-        # calls again, and none runs twice.
-        results = []
-        for number, call in enumerate(calls):
-            # The ids of models are no ids: some give each turn a `call_0`, some give one to two calls of a turn.
-            id = f"{turn}.{number}"
-            print(f"[{call.tool} {call.arguments}]", file=sys.stderr)
-            try:
-                reply = toolhost.call(id, call.tool, call.arguments)
-                results.append((call, text_of(reply), reply["is_error"]))
-            except Refused as refusal:
-                # The provider wants a result for each call, and the model can make a better one.
-                results.append((call, str(refusal), True))
-            except KeyboardInterrupt:
-                # Without this the call would go on: a client that goes away only detaches.
-                toolhost.cancel(id)
-                print(f"cancelled {id}", file=sys.stderr)
-                return 130
-        chat.results(results)
+    loop = importlib.import_module(f"{arguments.provider.replace('-', '_')}_loop")
+    store = Store(arguments.messages)
+    try:
+        with Toolhost() as toolhost:
+            loop.converse(toolhost, arguments.chat, arguments.prompt, arguments.model, store)
+    except KeyboardInterrupt:
+        for call in loop.adapter.calls_of(store.load()):
+            print(f"cancelled {call.id}", file=sys.stderr)
+        return 130
+    return 0
 
 
 if __name__ == "__main__":

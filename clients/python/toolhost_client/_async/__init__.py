@@ -1,0 +1,1 @@
+"""The client, with async and await."""

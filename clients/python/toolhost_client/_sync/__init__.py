@@ -1,0 +1,3 @@
+"""The client, with async and await."""
+
+# Made of _async by generate.py.

@@ -1,0 +1,28 @@
+"""Calls as a model asks for them, and what became of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .errors import Refused
+from .reply import Reply
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call in the messages of a provider.
+
+    `id` is that of Toolhost: the turn of the model, and the place in the turn, such as `3.0`. `model_id` is that of the
+    provider, which need not be unique. The arguments may be the text that the model wrote.
+    """
+
+    id: str
+    tool: str
+    arguments: Mapping[str, Any] | str
+    model_id: str
+
+
+# What a model is told of a call.
+Outcome = Reply | Refused
