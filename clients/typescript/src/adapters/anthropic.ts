@@ -1,0 +1,50 @@
+// Anthropic's messages: functions over the messages that a chat server stores.
+
+import type { ImageBlockParam, MessageParam, Tool } from "@anthropic-ai/sdk/resources/messages";
+
+import type { Chat } from "../chat.js";
+import { type Answer, type Call, type RunOptions, type TurnOptions, answers, shown, unanswered } from "../loop.js";
+import type { ImagePart } from "../types.js";
+
+export type Message = MessageParam;
+
+/** Returns the tools for `messages.create`. */
+export function tools(chat: Chat): Promise<Tool[]> {
+  return chat.tools("anthropic");
+}
+
+/** Returns the calls of the last turn of the model that have no result yet. */
+export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] {
+  const turns = messages.filter((message) => message.role === "assistant");
+  const last = turns.at(-1);
+  if (!last) return [];
+  const parts = (message: Message) => (typeof message.content === "string" ? [] : message.content);
+  const asked = parts(last).flatMap((part) =>
+    part.type === "tool_use" ? [{ providerId: part.id, tool: part.name, arguments: part.input }] : [],
+  );
+  const after = messages.slice(messages.lastIndexOf(last) + 1).flatMap(parts);
+  const answered = after.flatMap((part) => (part.type === "tool_result" ? [part.tool_use_id] : []));
+  return unanswered(options.turn ?? turns.length, asked, answered);
+}
+
+/** Returns the message with the results of calls. */
+export function results(calls: Call[], replies: Answer[]): Message[] {
+  if (calls.length === 0) return [];
+  const content = calls.map(({ providerId: tool_use_id }, index) => {
+    const { text, isError: is_error, images } = shown(replies[index]!);
+    const content = [{ type: "text" as const, text }, ...images.map(image)];
+    return { type: "tool_result" as const, tool_use_id, is_error, content };
+  });
+  return [{ role: "user", content }];
+}
+
+function image({ media_type, data }: ImagePart): ImageBlockParam {
+  const source = { type: "base64", media_type, data } as Extract<ImageBlockParam["source"], { type: "base64" }>;
+  return { type: "image", source };
+}
+
+/** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
+export async function run(chat: Chat, messages: Message[], options: RunOptions = {}): Promise<Message[]> {
+  const calls = callsOf(messages, options);
+  return results(calls, await answers(chat, calls, options));
+}

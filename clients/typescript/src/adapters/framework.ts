@@ -1,0 +1,39 @@
+// What the adapters for frameworks share: the definitions of tools, and the ids of calls.
+
+import type { CallOptions, Chat } from "../chat.js";
+import { type Shown, answer, shown } from "../loop.js";
+
+export interface FrameworkOptions extends Omit<CallOptions, "signal"> {
+  /** Names the run, for example by the id of the user's message. It separates runs whose ids of calls are alike. */
+  run?: string;
+}
+
+/** A tool in a form that every framework can take. */
+export interface Definition {
+  name: string;
+  description: string;
+  input_schema: Record<string, unknown>;
+}
+
+/** A call as a framework knows it. */
+export interface FrameworkCall {
+  /** The turn of the model, if the framework tells it. */
+  turn?: number | undefined;
+  /** The framework's id of the call. */
+  id: string | undefined;
+  tool: string;
+  arguments: unknown;
+  signal?: AbortSignal | undefined;
+}
+
+export function definitions(chat: Chat): Promise<Definition[]> {
+  return chat.tools("anthropic");
+}
+
+/** Runs a call of a framework once. Its id is the run, the turn, and the framework's id. */
+export async function runOnce(chat: Chat, call: FrameworkCall, options: FrameworkOptions): Promise<Shown> {
+  if (!call.id) throw new TypeError(`the call of ${call.tool} has no id, so it could run twice`);
+  const { run, ...rest } = options;
+  const id = [run, call.turn, call.id].filter((part) => part !== undefined).map((part) => encodeURIComponent(part)).join(".");
+  return shown(await answer(chat, { ...call, id }, { ...rest, signal: call.signal }));
+}

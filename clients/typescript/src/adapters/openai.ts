@@ -1,0 +1,42 @@
+// OpenAI's chat completions: functions over the messages that a chat server stores.
+
+import type { ChatCompletionFunctionTool, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+
+import type { Chat } from "../chat.js";
+import { type Answer, type Call, type RunOptions, type TurnOptions, answers, dataUrl, shown, unanswered } from "../loop.js";
+
+export type Message = ChatCompletionMessageParam;
+
+/** Returns the tools for `chat.completions.create`. */
+export function tools(chat: Chat, options?: { strict?: boolean }): Promise<ChatCompletionFunctionTool[]> {
+  return chat.tools("openai", options);
+}
+
+/** Returns the calls of the last turn of the model that have no result yet. */
+export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] {
+  const turns = messages.filter((message) => message.role === "assistant");
+  const last = turns.at(-1);
+  if (!last) return [];
+  const after = messages.slice(messages.lastIndexOf(last) + 1);
+  const answered = after.flatMap((message) => (message.role === "tool" ? [message.tool_call_id] : []));
+  const asked = (last.tool_calls ?? []).flatMap((call) =>
+    call.type === "function" ? [{ providerId: call.id, tool: call.function.name, arguments: call.function.arguments }] : [],
+  );
+  return unanswered(options.turn ?? turns.length, asked, answered);
+}
+
+/** Returns the messages with the results of calls. A message of the user brings the images, because results have none. */
+export function results(calls: Call[], replies: Answer[]): Message[] {
+  const all = replies.map(shown);
+  const told = calls.map((call, index): Message => ({ role: "tool", tool_call_id: call.providerId, content: all[index]!.text }));
+  const images = all.flatMap(({ images }) => images);
+  if (images.length === 0) return told;
+  const content = images.map((image) => ({ type: "image_url" as const, image_url: { url: dataUrl(image) } }));
+  return [...told, { role: "user", content }];
+}
+
+/** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
+export async function run(chat: Chat, messages: Message[], options: RunOptions = {}): Promise<Message[]> {
+  const calls = callsOf(messages, options);
+  return results(calls, await answers(chat, calls, options));
+}
