@@ -95,8 +95,8 @@ export interface Output {
   process: string;
   offset: number;
   length: number;
-  text?: string;
-  base64?: string;
+  text?: string | null;
+  base64?: string | null;
   total_bytes: number;
   end: boolean;
 }
@@ -146,7 +146,7 @@ export interface EventData {
   progress: { call: string; done: number; total?: number | null; message?: string | null };
   process_started: { process: string; call?: string | null; command: string; workdir: string; background: boolean };
   process: ProcessStatus & { process: string; call?: string | null; total_bytes: number };
-  output: { process: string; offset: number; length: number; text?: string; base64?: string };
+  output: { process: string; offset: number; length: number; text?: string | null; base64?: string | null };
   notice: Notice;
   gap: { process: string; offset: number; length: number };
   /** Earlier events are lost to this reader: look up the calls and processes that matter. */
