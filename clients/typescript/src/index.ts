@@ -6,7 +6,7 @@ export { type Problem, Refused, Unanswered } from "./errors.js";
 export type { EventOptions } from "./events.js";
 export { Files, type Upload, type UploadOptions } from "./files.js";
 export type { ConnectionOptions } from "./http.js";
-export { type Answer, type Call, type RunOptions, type Shown, type TurnOptions, answer, answers, shown } from "./loop.js";
+export { type Call, type Outcome, type RunOptions, type Shown, type TurnOptions, outcome, outcomes, shown } from "./loop.js";
 export { Toolhost } from "./toolhost.js";
 export * from "./types.js";
 export { InvalidSignature, type Webhook, type WebhookHeaders, verify } from "./webhook.js";

@@ -9,18 +9,18 @@ export interface Call {
   /** The id for Toolhost: the turn and the place in it, such as `3.0`. The ids of models are not unique. */
   id: string;
   /** The id of the provider, for the result. */
-  providerId: string;
+  modelId: string;
   tool: string;
   /** What the model wrote: an object, or its text. */
   arguments: unknown;
 }
 
-/** The answer to a call: a problem document becomes an error for the model. */
-export type Answer = Reply | Refused;
+/** What became of a call. A problem is an error for the model. */
+export type Outcome = Reply | Refused;
 
 export interface TurnOptions {
-  /** The number of the last turn of the model, if the messages do not begin with the first one. By default, turns are counted. */
-  turn?: number;
+  /** Names the last turn of the model, if the messages do not begin with the first one. By default, turns are counted from 1. */
+  turn?: number | string;
 }
 
 export interface RunOptions extends TurnOptions, CallOptions {
@@ -32,26 +32,44 @@ export interface RunOptions extends TurnOptions, CallOptions {
 const CANCELLING = 30_000;
 
 /** Returns the calls of a turn that have no result yet. `answered` has the provider's ids of the results. */
-export function unanswered(turn: number, asked: Omit<Call, "id">[], answered: string[]): Call[] {
+export function unanswered(turn: number | string, asked: Omit<Call, "id">[], answered: string[]): Call[] {
   const results = [...answered];
   const calls = asked.map((call, place) => ({ id: `${turn}.${place}`, ...call }));
-  return calls.filter(({ providerId }) => {
-    const found = results.indexOf(providerId);
+  return calls.filter(({ modelId }) => {
+    const found = results.indexOf(modelId);
     if (found >= 0) results.splice(found, 1);
     return found < 0;
   });
 }
 
-/** Runs calls at the same time, each once, and returns their answers in the same order. */
-export function answers(chat: Chat, calls: Call[], options: RunOptions = {}): Promise<Answer[]> {
-  return Promise.all(calls.map((call) => answer(chat, call, options)));
+/** Runs calls at the same time, each once, and returns their outcomes in the same order. */
+export async function outcomes(chat: Chat, calls: Call[], options: RunOptions = {}): Promise<Outcome[]> {
+  const all = await Promise.allSettled(calls.map((call) => outcome(chat, call, options)));
+  return all.map((one) => {
+    if (one.status === "rejected") throw one.reason;
+    return one.value;
+  });
 }
 
 /**
- * Runs a call once. A repeat gets the saved reply. If the signal aborts, the call is cancelled, and the answer is its reply. Throws
+ * Makes the `run` of a provider: it runs the calls that have no result yet, each once, and returns the messages to append. There are
+ * none if there are no such calls.
+ */
+export function runner<Message, Options extends TurnOptions>(
+  callsOf: (messages: Message[], options?: Options) => Call[],
+  results: (calls: Call[], outcomes: Outcome[], options?: Options) => Message[],
+) {
+  return async (chat: Chat, messages: Message[], options: RunOptions & Options = {} as Options): Promise<Message[]> => {
+    const calls = callsOf(messages, options);
+    return results(calls, await outcomes(chat, calls, options), options);
+  };
+}
+
+/**
+ * Runs a call once. A repeat gets the saved reply. If the signal aborts, the call is cancelled, and the outcome is its reply. Throws
  * `Refused` only if the token is not valid, and `Unanswered` if no answer comes.
  */
-export async function answer(chat: Chat, call: Omit<Call, "providerId">, options: RunOptions = {}): Promise<Answer> {
+export async function outcome(chat: Chat, call: Omit<Call, "modelId">, options: RunOptions = {}): Promise<Outcome> {
   const { signal, workspace, attributes } = options;
   const waiting = new AbortController();
   const cancel = async () => {
@@ -72,7 +90,7 @@ export async function answer(chat: Chat, call: Omit<Call, "providerId">, options
   }
 }
 
-/** An answer as a result for the model. */
+/** An outcome as a result for the model. */
 export interface Shown {
   /** Never empty: providers refuse results without content. */
   text: string;
@@ -80,15 +98,15 @@ export interface Shown {
   images: ImagePart[];
 }
 
-/** Returns an answer as a result for the model. */
-export function shown(answer: Answer): Shown {
-  if (answer instanceof Refused) {
-    const hint = answer.mayHaveRun ? " The call may have run: look at its effects before you repeat it." : "";
-    return { text: answer.message + hint, isError: true, images: [] };
+/** Returns an outcome as a result for the model. */
+export function shown(outcome: Outcome): Shown {
+  if (outcome instanceof Refused) {
+    const hint = outcome.mayHaveRun ? " The call may have run: look at its effects before you repeat it." : "";
+    return { text: outcome.message + hint, isError: true, images: [] };
   }
-  const images = answer.content.filter((part) => part.type === "image");
-  const text = textOf({ content: answer.content.filter((part) => part.type !== "image") });
-  return { text: text || "(no text)", isError: answer.is_error, images };
+  const images = outcome.content.filter((part) => part.type === "image");
+  const text = textOf({ content: outcome.content.filter((part) => part.type !== "image") });
+  return { text: text || "(no text)", isError: outcome.is_error, images };
 }
 
 /** Returns an image as a data URL. */

@@ -35,7 +35,7 @@ test("chat completions", () => {
     { role: "assistant", content: "two", tool_calls: [call("call_0"), call("call_0"), call("call_1")] },
   ];
   const calls = openai.callsOf(messages);
-  assert.deepEqual(calls[0], { id: "2.0", providerId: "call_0", tool: "execute", arguments: '{"command":"a"}' });
+  assert.deepEqual(calls[0], { id: "2.0", modelId: "call_0", tool: "execute", arguments: '{"command":"a"}' });
   assert.deepEqual(ids(calls), ["2.0", "2.1", "2.2"]);
   assert.deepEqual(ids(openai.callsOf(messages, { turn: 12 })), ["12.0", "12.1", "12.2"]);
   const told = openai.results(calls, [good, withImage, gone]);
@@ -63,7 +63,7 @@ test("responses", () => {
     call("call_0"),
   ];
   const calls = responses.callsOf(items);
-  assert.deepEqual(calls[1], { id: "2.1", providerId: "call_0", tool: "execute", arguments: "{}" });
+  assert.deepEqual(calls[1], { id: "2.1", modelId: "call_0", tool: "execute", arguments: "{}" });
   const told = responses.results(calls, [withImage, bad]);
   assert.deepEqual(told, [
     {
@@ -90,7 +90,7 @@ test("Anthropic's messages", () => {
     { role: "assistant", content: [{ type: "text", text: "two" }, call("a"), call("b")] },
   ];
   const calls = anthropic.callsOf(messages);
-  assert.deepEqual(calls[0], { id: "2.0", providerId: "a", tool: "execute", arguments: {} });
+  assert.deepEqual(calls[0], { id: "2.0", modelId: "a", tool: "execute", arguments: {} });
   const told = anthropic.results(calls, [withImage, gone]);
   assert.deepEqual(told, [
     {
@@ -120,7 +120,7 @@ test("Gemini's contents", () => {
     { role: "model", parts: [{ text: "two" }, call(), call(), call("x")] },
   ];
   const calls = gemini.callsOf(contents);
-  assert.deepEqual(calls[1], { id: "1.1", providerId: "", tool: "execute", arguments: { command: "a" } });
+  assert.deepEqual(calls[1], { id: "1.1", modelId: "", tool: "execute", arguments: { command: "a" } });
   const inlineData = { mimeType: "image/png", data };
   const told = gemini.results(calls, [good, withImage, bad]);
   assert.deepEqual(told, [
@@ -147,7 +147,7 @@ test("Converse", () => {
     { role: "assistant", content: [{ text: "two" }, call("a"), call("b")] },
   ];
   const calls = bedrock.callsOf(messages);
-  assert.deepEqual(calls[1], { id: "1.1", providerId: "b", tool: "execute", arguments: { command: "a" } });
+  assert.deepEqual(calls[1], { id: "1.1", modelId: "b", tool: "execute", arguments: { command: "a" } });
   const told = bedrock.results(calls, [withImage, bad]);
   const image = { format: "png", source: { bytes: Buffer.from("image") } };
   assert.deepEqual(told, [

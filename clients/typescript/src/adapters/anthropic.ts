@@ -3,7 +3,7 @@
 import type { ImageBlockParam, MessageParam, Tool } from "@anthropic-ai/sdk/resources/messages";
 
 import type { Chat } from "../chat.js";
-import { type Answer, type Call, type RunOptions, type TurnOptions, answers, shown, unanswered } from "../loop.js";
+import { type Call, type Outcome, type TurnOptions, runner, shown, unanswered } from "../loop.js";
 import type { ImagePart } from "../types.js";
 
 export type Message = MessageParam;
@@ -20,7 +20,7 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
   if (!last) return [];
   const parts = (message: Message) => (typeof message.content === "string" ? [] : message.content);
   const asked = parts(last).flatMap((part) =>
-    part.type === "tool_use" ? [{ providerId: part.id, tool: part.name, arguments: part.input }] : [],
+    part.type === "tool_use" ? [{ modelId: part.id, tool: part.name, arguments: part.input }] : [],
   );
   const after = messages.slice(messages.lastIndexOf(last) + 1).flatMap(parts);
   const answered = after.flatMap((part) => (part.type === "tool_result" ? [part.tool_use_id] : []));
@@ -28,10 +28,10 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
 }
 
 /** Returns the message with the results of calls. */
-export function results(calls: Call[], replies: Answer[]): Message[] {
+export function results(calls: Call[], outcomes: Outcome[]): Message[] {
   if (calls.length === 0) return [];
-  const content = calls.map(({ providerId: tool_use_id }, index) => {
-    const { text, isError: is_error, images } = shown(replies[index]!);
+  const content = calls.map(({ modelId: tool_use_id }, index) => {
+    const { text, isError: is_error, images } = shown(outcomes[index]!);
     const content = [{ type: "text" as const, text }, ...images.map(image)];
     return { type: "tool_result" as const, tool_use_id, is_error, content };
   });
@@ -44,7 +44,4 @@ function image({ media_type, data }: ImagePart): ImageBlockParam {
 }
 
 /** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
-export async function run(chat: Chat, messages: Message[], options: RunOptions = {}): Promise<Message[]> {
-  const calls = callsOf(messages, options);
-  return results(calls, await answers(chat, calls, options));
-}
+export const run = runner(callsOf, results);

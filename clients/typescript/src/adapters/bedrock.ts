@@ -3,7 +3,9 @@
 import type { ImageFormat, Message, Tool, ToolResultContentBlock } from "@aws-sdk/client-bedrock-runtime";
 
 import type { Chat } from "../chat.js";
-import { type Answer, type Call, type RunOptions, type TurnOptions, answers, shown, unanswered } from "../loop.js";
+import { type Call, type Outcome, type TurnOptions, runner, shown, unanswered } from "../loop.js";
+
+export { messageOf } from "./bedrock-stream.js";
 
 /** Returns the tools for `toolConfig.tools` of Converse. */
 export function tools(chat: Chat): Promise<Tool[]> {
@@ -16,7 +18,7 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
   const last = turns.at(-1);
   if (!last) return [];
   const asked = (last.content ?? []).flatMap(({ toolUse }) =>
-    toolUse ? [{ providerId: toolUse.toolUseId ?? "", tool: toolUse.name ?? "", arguments: toolUse.input ?? {} }] : [],
+    toolUse ? [{ modelId: toolUse.toolUseId ?? "", tool: toolUse.name ?? "", arguments: toolUse.input ?? {} }] : [],
   );
   const after = messages.slice(messages.lastIndexOf(last) + 1).flatMap((message) => message.content ?? []);
   const answered = after.flatMap(({ toolResult }) => (toolResult ? [toolResult.toolUseId ?? ""] : []));
@@ -24,10 +26,10 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
 }
 
 /** Returns the message with the results of calls. Its images are buffers: read stored messages with `JSON.parse(text, revive)`. */
-export function results(calls: Call[], replies: Answer[]): Message[] {
+export function results(calls: Call[], outcomes: Outcome[]): Message[] {
   if (calls.length === 0) return [];
-  const content = calls.map(({ providerId: toolUseId }, index) => {
-    const { text, isError, images } = shown(replies[index]!);
+  const content = calls.map(({ modelId: toolUseId }, index) => {
+    const { text, isError, images } = shown(outcomes[index]!);
     const blocks = images.map(({ media_type, data }): ToolResultContentBlock => {
       const format = media_type.replace("image/", "") as ImageFormat;
       return { image: { format, source: { bytes: Buffer.from(data, "base64") } } };
@@ -45,7 +47,4 @@ export function revive(_key: string, value: unknown): unknown {
 }
 
 /** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
-export async function run(chat: Chat, messages: Message[], options: RunOptions = {}): Promise<Message[]> {
-  const calls = callsOf(messages, options);
-  return results(calls, await answers(chat, calls, options));
-}
+export const run = runner(callsOf, results);

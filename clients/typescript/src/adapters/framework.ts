@@ -1,7 +1,7 @@
 // What the adapters for frameworks share: the definitions of tools, and the ids of calls.
 
 import type { CallOptions, Chat } from "../chat.js";
-import { type Shown, answer, shown } from "../loop.js";
+import { type Shown, outcome, shown } from "../loop.js";
 
 export interface FrameworkOptions extends Omit<CallOptions, "signal"> {
   /** Names the run, for example by the id of the user's message. It separates runs whose ids of calls are alike. */
@@ -35,5 +35,5 @@ export async function runOnce(chat: Chat, call: FrameworkCall, options: Framewor
   if (!call.id) throw new TypeError(`the call of ${call.tool} has no id, so it could run twice`);
   const { run, ...rest } = options;
   const id = [run, call.turn, call.id].filter((part) => part !== undefined).map((part) => encodeURIComponent(part)).join(".");
-  return shown(await answer(chat, { ...call, id }, { ...rest, signal: call.signal }));
+  return shown(await outcome(chat, { ...call, id }, { ...rest, signal: call.signal }));
 }

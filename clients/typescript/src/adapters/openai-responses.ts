@@ -3,7 +3,7 @@
 import type { FunctionTool, ResponseInputItem } from "openai/resources/responses/responses";
 
 import type { Chat } from "../chat.js";
-import { type Answer, type Call, type RunOptions, type TurnOptions, answers, dataUrl, shown, unanswered } from "../loop.js";
+import { type Call, type Outcome, type TurnOptions, dataUrl, runner, shown, unanswered } from "../loop.js";
 
 export type Item = ResponseInputItem;
 
@@ -17,7 +17,7 @@ export function callsOf(items: Item[], options: TurnOptions = {}): Call[] {
   const starts = items.flatMap((item, index) => (isOfModel(item) && !isOfModel(items[index - 1]) ? [index] : []));
   const last = items.slice(starts.at(-1) ?? items.length);
   const asked = last.flatMap((item) =>
-    item.type === "function_call" ? [{ providerId: item.call_id, tool: item.name, arguments: item.arguments }] : [],
+    item.type === "function_call" ? [{ modelId: item.call_id, tool: item.name, arguments: item.arguments }] : [],
   );
   const answered = last.flatMap((item) => (item.type === "function_call_output" ? [item.call_id ?? ""] : []));
   return unanswered(options.turn ?? starts.length, asked, answered);
@@ -31,9 +31,9 @@ function isOfModel(item: Item | undefined): boolean {
 }
 
 /** Returns the items with the results of calls. */
-export function results(calls: Call[], replies: Answer[]): Item[] {
-  return calls.map(({ providerId: call_id }, index) => {
-    const { text, images } = shown(replies[index]!);
+export function results(calls: Call[], outcomes: Outcome[]): Item[] {
+  return calls.map(({ modelId: call_id }, index) => {
+    const { text, images } = shown(outcomes[index]!);
     const parts = images.map((image) => ({ type: "input_image" as const, image_url: dataUrl(image) }));
     const output = images.length === 0 ? text : [{ type: "input_text" as const, text }, ...parts];
     return { type: "function_call_output", call_id, output };
@@ -41,7 +41,4 @@ export function results(calls: Call[], replies: Answer[]): Item[] {
 }
 
 /** Runs the calls that have no result yet, each once, and returns the items to append: none if there are no such calls. */
-export async function run(chat: Chat, items: Item[], options: RunOptions = {}): Promise<Item[]> {
-  const calls = callsOf(items, options);
-  return results(calls, await answers(chat, calls, options));
-}
+export const run = runner(callsOf, results);
