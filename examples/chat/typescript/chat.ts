@@ -38,14 +38,14 @@ const { values: options, positionals } = parseArgs({
     // The scope of processes, and of the ids of calls.
     chat: { type: "string", default: `chat-${randomUUID()}` },
     // The file of the messages. With it, a chat that was interrupted goes on without a prompt.
-    store: { type: "string" },
+    messages: { type: "string" },
   },
 });
-const { provider: name, store: path } = options;
+const { provider: name, messages: path } = options;
 const [prompt] = positionals;
 const isStored = path !== undefined && existsSync(path);
 if (!PROVIDERS.includes(name) || !(prompt || isStored)) {
-  console.error(`usage: node dist/chat.js [--provider ${PROVIDERS.join("|")}] [--model NAME] [--chat ID] [--store FILE] PROMPT`);
+  console.error(`usage: node dist/chat.js [--provider ${PROVIDERS.join("|")}] [--model NAME] [--chat ID] [--messages FILE] PROMPT`);
   process.exit(2);
 }
 

@@ -4,8 +4,8 @@ import type { CallOptions, Chat } from "../chat.js";
 import { type Shown, outcome, shown } from "../loop.js";
 
 export interface FrameworkOptions extends Omit<CallOptions, "signal"> {
-  /** Names the run, for example by the id of the user's message. It separates runs whose ids of calls are alike. */
-  run?: string;
+  /** Begins the ids of calls, for example with the id of the user's message. It separates runs whose ids of calls are alike. */
+  prefix?: string;
 }
 
 /** A tool in a form that every framework can take. */
@@ -30,10 +30,10 @@ export function definitions(chat: Chat): Promise<Definition[]> {
   return chat.tools("anthropic");
 }
 
-/** Runs a call of a framework once. Its id is the run, the turn, and the framework's id. */
+/** Runs a call of a framework once. Its id is the prefix, the turn, and the framework's id. */
 export async function runOnce(chat: Chat, call: FrameworkCall, options: FrameworkOptions): Promise<Shown> {
   if (!call.id) throw new TypeError(`the call of ${call.tool} has no id, so it could run twice`);
-  const { run, ...rest } = options;
-  const id = [run, call.turn, call.id].filter((part) => part !== undefined).map((part) => encodeURIComponent(part)).join(".");
+  const { prefix, ...rest } = options;
+  const id = [prefix, call.turn, call.id].filter((part) => part !== undefined).map((part) => encodeURIComponent(part)).join(".");
   return shown(await outcome(chat, { ...call, id }, { ...rest, signal: call.signal }));
 }

@@ -12,7 +12,7 @@ type Runtime = ToolRunnableConfig & { state?: { messages?: { type?: string }[] }
 
 /**
  * Returns the tools of a chat. A call runs once for each turn and id of the model: the turn is the number of AI messages in the state of
- * the graph. So a graph that resumes from a checkpoint does not run it again. Outside of a graph, name each run with `run`. If the signal
+ * the graph. So a graph that resumes from a checkpoint does not run it again. Outside of a graph, give each run a `prefix`. If the signal
  * of the configuration aborts, the call is cancelled.
  */
 export async function tools(chat: Chat, options: FrameworkOptions = {}): Promise<DynamicStructuredTool[]> {

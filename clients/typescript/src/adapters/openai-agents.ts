@@ -8,7 +8,7 @@ import { type FrameworkOptions, definitions, runOnce } from "./framework.js";
 
 /**
  * Returns the tools of a chat. A call runs once for each run and id of the model: a run that is resumed from its state repeats the ids, and
- * its calls do not run again. The SDK does not tell the turn, so name each run with `run` if the ids of the model repeat. If the signal
+ * its calls do not run again. The SDK does not tell the turn, so give each run a `prefix` if the ids of the model repeat. If the signal
  * of the run aborts, the call is cancelled.
  */
 export async function tools(chat: Chat, options: FrameworkOptions = {}): Promise<FunctionTool[]> {

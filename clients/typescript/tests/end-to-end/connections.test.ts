@@ -95,7 +95,7 @@ test("a chat server that was killed goes on with its stored messages", { skip },
     await t.test(provider, async () => {
       const chat = server.chat(provider);
       const program = join(root, "examples/chat/typescript/dist/chat.js");
-      const at = ["--provider", provider, "--chat", provider, "--store", server.file(`${provider}.json`)];
+      const at = ["--provider", provider, "--chat", provider, "--messages", server.file(`${provider}.json`)];
       const env = { ...process.env, TOOLHOST_URL: server.url, TOOLHOST_TOKEN: TOKEN };
       const start = (...prompt: string[]) => spawn(process.execPath, [program, ...at, ...prompt], { env, stdio: ["ignore", "pipe", "inherit"] });
       const first = start("Wait.");
