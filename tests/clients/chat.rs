@@ -30,17 +30,11 @@ impl Example {
 
     /// The one in TypeScript, built.
     async fn typescript() -> Self {
-        let modules = prepared("typescript").join("node_modules");
-        let sources = scripts(&modules, "examples/chat/typescript");
-        let mut tsc = clean(modules.join(".bin/tsc"));
-        tsc.current_dir(sources.path());
-        let output = run(tsc).await;
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}");
+        let built = super::typescript::built().await;
         Self {
             interpreter: "node".into(),
-            program: sources.path().join("dist/chat.js"),
-            _built: Some(sources),
+            program: built.path().join("examples/chat/typescript/dist/chat.js"),
+            _built: Some(built),
         }
     }
 

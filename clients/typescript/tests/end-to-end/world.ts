@@ -44,12 +44,19 @@ export class Server {
     this.workspace = mkdtempSync(join(tmpdir(), "toolhost-workspace-"));
   }
 
-  static async start(test: TestContext, options: string[] = [], configuration?: string): Promise<Server> {
+  /** Starts a server with a configuration, and with files beside it. */
+  static async start(
+    test: TestContext,
+    options: string[] = [],
+    configuration?: string,
+    files: Record<string, string> = {},
+  ): Promise<Server> {
     const server = new Server(options);
     test.after(async () => {
       await server.kill();
       for (const directory of [server.directory, server.workspace]) rmSync(directory, { recursive: true, force: true });
     });
+    for (const [name, content] of Object.entries(files)) writeFileSync(server.file(name), content, { mode: 0o600 });
     if (configuration !== undefined) {
       writeFileSync(server.file("toolhost.toml"), configuration, { mode: 0o600 });
       server.options.push("--config", server.file("toolhost.toml"));
