@@ -10,6 +10,12 @@ import type * as types from "./types.js";
 /** The formats of lists of tools. */
 export type Format = "json" | "openai" | "openai-responses" | "anthropic" | "gemini" | "bedrock" | "mcp";
 
+export interface ToolsOptions {
+  /** Fits the schemas to OpenAI's strict mode. Models then write nulls, which are to be passed on. */
+  strict?: boolean;
+  signal?: AbortSignal | undefined;
+}
+
 export interface CallOptions {
   /** The workspace of the chat, if the call is to bind the chat to one. */
   workspace?: string | undefined;
@@ -55,7 +61,7 @@ export class Chat {
   }
 
   /** Returns the tools in a format, to be passed on to the model. The adapters have typed functions for it. */
-  async tools<T>(format: Format = "json", options: { strict?: boolean; signal?: AbortSignal | undefined } = {}): Promise<T[]> {
+  async tools<T>(format: Format = "json", options: ToolsOptions = {}): Promise<T[]> {
     const { strict, signal } = options;
     const query = { format, strict, chat: this.id };
     const tools = await this.connection.json<T[] | { tools: T[] }>({ method: "GET", path: "/v1/tools", query, signal });
@@ -63,15 +69,18 @@ export class Chat {
   }
 
   /**
-   * Runs a call once, however often it is asked for, and returns its reply. The id must be unique in the chat, and stay the same after a
-   * restart. The arguments may be the text that a model wrote.
+   * Runs a call once, however often it is asked for, and returns its reply. The id must be unique in the chat, and stay
+   * the same after a restart. The arguments may be the text that a model wrote.
    */
   call(id: string, tool: string, args: unknown, options: CallOptions = {}): Promise<types.Reply> {
     const { workspace, attributes, signal } = options;
     return this.request("PUT", this.pathOf(id), { json: { tool, arguments: args, workspace, attributes }, signal });
   }
 
-  /** Ends a call with all that it started, and returns its reply. A call that has not arrived never runs, and has no reply. */
+  /**
+   * Ends a call with all that it started, and returns its reply. A call that has not arrived never runs, and has no
+   * reply.
+   */
   cancel(id: string, signal?: AbortSignal): Promise<types.Reply | undefined> {
     return this.request("DELETE", this.pathOf(id), { signal });
   }
@@ -83,7 +92,7 @@ export class Chat {
 
   /** Yields the calls of the chat, newest first. */
   async *calls(filter: CallFilter = {}): AsyncGenerator<types.ListedCall, void> {
-    for (let after: string | undefined; ; ) {
+    for (let after: string | undefined; ;) {
       const query = { ...filter, after, limit: 500 };
       const page = await this.request<{ calls: types.ListedCall[]; next?: string }>("GET", "/calls", { query });
       yield* page.calls;
@@ -99,7 +108,8 @@ export class Chat {
 
   /** Returns the processes: running, lingering, then ended ones, each newest first. */
   async processes(options: { running?: boolean; limit?: number } = {}): Promise<types.Process[]> {
-    return (await this.request<{ processes: types.Process[] }>("GET", "/processes", { query: { ...options } })).processes;
+    return (await this.request<{ processes: types.Process[] }>("GET", "/processes", { query: { ...options } }))
+      .processes;
   }
 
   process(id: string): Promise<types.ProcessDetails> {
@@ -111,7 +121,10 @@ export class Chat {
     return this.request("GET", `/processes/${encodeURIComponent(process)}/output`, { query: { ...options } });
   }
 
-  /** Sends a signal to everything that a process started. After `terminate`, what remains is killed when the grace is over. */
+  /**
+   * Sends a signal to everything that a process started. After `terminate`, what remains is killed when the grace is
+   * over.
+   */
   signal(process: string, signal: Signal, grace_ms?: number): Promise<types.ProcessStatus & { id: string }> {
     const json = { signal, grace_ms };
     return this.request("POST", `/processes/${encodeURIComponent(process)}/signal`, { json, idempotent: false });
@@ -124,7 +137,10 @@ export class Chat {
   }
 
   /** Asks to be told once that a process has ended or that its output matches, and returns the notice. */
-  notify(process: string, on: { on: "exit" } | { on: "output"; pattern: string; since?: number }): Promise<types.Notice> {
+  notify(
+    process: string,
+    on: { on: "exit" } | { on: "output"; pattern: string; since?: number },
+  ): Promise<types.Notice> {
     const path = `/processes/${encodeURIComponent(process)}/notices`;
     return this.request("POST", path, { json: on, idempotent: false });
   }
@@ -144,7 +160,9 @@ export class Chat {
     return this.request("POST", "/links", { json: { path, lifetime_secs: lifetime }, idempotent: false });
   }
 
-  /** Returns the ports on which commands of the chat listen. Waits up to `wait` seconds (at most 60) for the first one. */
+  /**
+   * Returns the ports on which commands of the chat listen. Waits up to `wait` seconds (at most 60) for the first one.
+   */
   async ports(wait?: number): Promise<types.Port[]> {
     const query = { wait_seconds: wait };
     const readTimeout = 60_000 + 1000 * (wait ?? 0);
@@ -156,7 +174,10 @@ export class Chat {
     return this.request("PUT", "", { json: { workspace } });
   }
 
-  /** Ends the chat with its calls and background processes, and returns the processes. First stop the calls: a later one runs. */
+  /**
+   * Ends the chat with its calls and background processes, and returns the processes. First stop the calls: a later one
+   * runs.
+   */
   async end(): Promise<{ id: string; command: string }[]> {
     return (await this.request<{ ended: { id: string; command: string }[] }>("DELETE", "")).ended;
   }
@@ -165,7 +186,11 @@ export class Chat {
     return `/calls/${encodeURIComponent(call)}`;
   }
 
-  private request<T>(method: Outgoing["method"], path: string, options: Omit<Outgoing, "method" | "path"> = {}): Promise<T> {
+  private request<T>(
+    method: Outgoing["method"],
+    path: string,
+    options: Omit<Outgoing, "method" | "path"> = {},
+  ): Promise<T> {
     return this.connection.json<T>({ method, path: this.base + path, ...options });
   }
 }

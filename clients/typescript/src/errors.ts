@@ -34,7 +34,10 @@ export class Refused extends Error {
   }
 }
 
-/** No answer came for too long. The request may have run, or may run now. A repeated call with the same id gets its reply. */
+/**
+ * No answer came for too long. The request may have run, or may run now. A repeated call with the same id gets its
+ * reply.
+ */
 export class Unanswered extends Error {
   override readonly name = "Unanswered";
 }

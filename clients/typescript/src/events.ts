@@ -21,10 +21,14 @@ export interface EventOptions {
 }
 
 /**
- * Yields the events of a chat until `chat_ended`, the abort of the signal, or a `break`. If events were lost, it yields a `reset`.
- * Ignore events that you do not know.
+ * Yields the events of a chat until `chat_ended`, the abort of the signal, or a `break`. If events were lost, it yields
+ * a `reset`. Ignore events that you do not know.
  */
-export async function* events(connection: Connection, path: string, options: EventOptions): AsyncGenerator<ChatEvent, void> {
+export async function* events(
+  connection: Connection,
+  path: string,
+  options: EventOptions,
+): AsyncGenerator<ChatEvent, void> {
   const { call, output, signal, silence = 45_000 } = options;
   let last = options.after;
   let pause = 1000;
@@ -45,7 +49,10 @@ export async function* events(connection: Connection, path: string, options: Eve
         (response) => response,
       );
       timer = setTimeout(() => lost.abort(), silence);
-      const parser = new EventSourceParserStream({ onRetry: (milliseconds) => (pause = milliseconds), onComment: contact });
+      const parser = new EventSourceParserStream({
+        onRetry: (milliseconds) => (pause = milliseconds),
+        onComment: contact,
+      });
       for await (const message of response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(parser)) {
         contact();
         last = message.id ?? last;

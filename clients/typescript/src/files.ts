@@ -6,7 +6,7 @@ import type { Connection, Outgoing } from "./http.js";
 import type { FileEntry } from "./types.js";
 
 /** What is uploaded. A stream is sent once; everything else is sent again after a lost connection. */
-export type Upload = string | Uint8Array<ArrayBuffer> | Blob | ReadableStream<Uint8Array>;
+export type Upload = string | Uint8Array | Blob | ReadableStream<Uint8Array>;
 
 export interface UploadOptions {
   /** The ETag that the file must have, or `null` for a file that must not exist: else the error is `file_changed`. */
@@ -25,8 +25,8 @@ export class Files {
   ) {}
 
   /**
-   * Downloads a file. The response has the bytes as a stream, and `etag` and `content-length` in its headers. The headers of the
-   * request can ask for a range, or for another version than the last one (status 304).
+   * Downloads a file. The response has the bytes as a stream, and `etag` and `content-length` in its headers. The
+   * headers of the request can ask for a range, or for another version than the last one (status 304).
    */
   get(path: string, options: { headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Response> {
     return this.connection.send({ method: "GET", path: this.at(path), ...options }, (response) => response);
@@ -40,7 +40,7 @@ export class Files {
 
   /** Yields the entries of a directory in the order of their names. */
   async *list(path = "", signal?: AbortSignal): AsyncGenerator<FileEntry, void> {
-    for (let after: number | undefined; ; ) {
+    for (let after: number | undefined; ;) {
       const request = { method: "GET", path: this.at(path), query: { after, limit: 1000 }, signal } as const;
       const page = await this.connection.json<{ entries: FileEntry[]; next?: number }>(request);
       yield* page.entries;
@@ -53,7 +53,7 @@ export class Files {
   put(path: string, content: Upload, options: UploadOptions = {}): Promise<string> {
     const { ifMatch, signal } = options;
     const isStream = content instanceof ReadableStream;
-    const body = isStream ? content : new Blob([content]);
+    const body = isStream ? content : new Blob([content as BlobPart]);
     const request: Outgoing = {
       method: "PUT",
       path: this.at(path),
@@ -73,7 +73,10 @@ export class Files {
   }
 
   /** Removes a file, a link or a directory, which must be empty unless `recursive` is set. */
-  async delete(path: string, options: { recursive?: boolean; ifMatch?: string; signal?: AbortSignal } = {}): Promise<void> {
+  async delete(
+    path: string,
+    options: { recursive?: boolean; ifMatch?: string; signal?: AbortSignal } = {},
+  ): Promise<void> {
     const { recursive, ifMatch, signal } = options;
     const headers: Record<string, string> = ifMatch ? { "if-match": ifMatch } : {};
     const query = { recursive };

@@ -59,15 +59,15 @@ export class Connection {
   }
 
   /**
-   * Sends a request until `read` has read a good answer. Throws `Refused` for a final problem, `Unanswered` if no answer comes,
-   * and the reason of the signal if it aborts.
+   * Sends a request until `read` has read a good answer. Throws `Refused` for a final problem, `Unanswered` if no
+   * answer comes, and the reason of the signal if it aborts.
    */
   async send<T>(request: Outgoing, read: (response: Response) => T | Promise<T>): Promise<T> {
     const { signal, idempotent = true } = request;
     const began = performance.now();
     let contact = began;
     let base = this.url;
-    for (let failures = 0; ; ) {
+    for (let failures = 0; ;) {
       const attempt = performance.now();
       let failure: Failure;
       try {
@@ -81,7 +81,9 @@ export class Connection {
       if (now - attempt > CONTACT) [contact, failures] = [now, 0];
       const isOver = now - contact > this.options.patience || now - began > this.options.deadline;
       if (isOver || !(idempotent || failure.ranNothing)) {
-        throw new Unanswered(`${request.method} ${request.path}: ${failure.message}`, { cause: failure.cause ?? failure });
+        throw new Unanswered(`${request.method} ${request.path}: ${failure.message}`, {
+          cause: failure.cause ?? failure,
+        });
       }
       // The first redirection is followed at once. A host that fails is forgotten.
       const isFollowed = failure.host !== undefined && base === this.url;
@@ -99,7 +101,8 @@ export class Connection {
     const timer = setTimeout(() => timeout.abort(new Error(`no answer for ${milliseconds / 1000} s`)), milliseconds);
     try {
       const query = Object.entries(request.query ?? {}).filter(([, value]) => value !== undefined);
-      const search = query.length > 0 ? `?${new URLSearchParams(query.map(([key, value]) => [key, String(value)]))}` : "";
+      const search =
+        query.length > 0 ? `?${new URLSearchParams(query.map(([key, value]) => [key, String(value)]))}` : "";
       const hasJson = request.json !== undefined;
       const response = await this.options.fetch(base + request.path + search, {
         method: request.method,

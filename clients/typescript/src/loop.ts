@@ -2,7 +2,7 @@
 
 import type { CallOptions, Chat } from "./chat.js";
 import { Refused, Unanswered } from "./errors.js";
-import { type ImagePart, type Reply, textOf } from "./types.js";
+import { type ImagePart, type Part, type Reply, textOf } from "./types.js";
 
 /** A call that a model asks for. */
 export interface Call {
@@ -19,7 +19,10 @@ export interface Call {
 export type Outcome = Reply | Refused;
 
 export interface TurnOptions {
-  /** Names the last turn of the model, if the messages do not begin with the first one. By default, turns are counted from 1. */
+  /**
+   * Names the last turn of the model, if the messages do not begin with the first one. By default, turns are counted
+   * from 1.
+   */
   turn?: number | string;
 }
 
@@ -30,6 +33,9 @@ export interface RunOptions extends TurnOptions, CallOptions {
 
 /** How long to wait for the end of a cancelled call, in milliseconds. */
 const CANCELLING = 30_000;
+
+/** The media types of images that every provider takes. Other images are named. */
+const IMAGES = /^image\/(png|jpeg|gif|webp)$/;
 
 /** Returns the calls of a turn that have no result yet. `answered` has the provider's ids of the results. */
 export function unanswered(turn: number | string, asked: Omit<Call, "id">[], answered: string[]): Call[] {
@@ -52,8 +58,8 @@ export async function outcomes(chat: Chat, calls: Call[], options: RunOptions = 
 }
 
 /**
- * Makes the `run` of a provider: it runs the calls that have no result yet, each once, and returns the messages to append. There are
- * none if there are no such calls.
+ * Makes the `run` of a provider: it runs the calls that have no result yet, each once, and returns the messages to
+ * append. There are none if there are no such calls.
  */
 export function runner<Message, Options extends TurnOptions>(
   callsOf: (messages: Message[], options?: Options) => Call[],
@@ -66,8 +72,8 @@ export function runner<Message, Options extends TurnOptions>(
 }
 
 /**
- * Runs a call once. A repeat gets the saved reply. If the signal aborts, the call is cancelled, and the outcome is its reply. Throws
- * `Refused` only if the token is not valid, and `Unanswered` if no answer comes.
+ * Runs a call once. A repeat gets the saved reply. If the signal aborts, the call is cancelled, and the outcome is its
+ * reply. Throws `Refused` only if the token is not valid, and `Unanswered` if no answer comes.
  */
 export async function outcome(chat: Chat, call: Omit<Call, "modelId">, options: RunOptions = {}): Promise<Outcome> {
   const { signal, workspace, attributes } = options;
@@ -101,11 +107,13 @@ export interface Shown {
 /** Returns an outcome as a result for the model. */
 export function shown(outcome: Outcome): Shown {
   if (outcome instanceof Refused) {
-    const hint = outcome.mayHaveRun ? " The call may have run: look at its effects before you repeat it." : "";
+    const hint = outcome.mayHaveRun ? ". The call may have run: look at its effects before you repeat it." : "";
     return { text: outcome.message + hint, isError: true, images: [] };
   }
-  const images = outcome.content.filter((part) => part.type === "image");
-  const text = textOf({ content: outcome.content.filter((part) => part.type !== "image") });
+  // An error has no images, because Anthropic refuses that.
+  const isShown = (part: Part) => part.type === "image" && IMAGES.test(part.media_type) && !outcome.is_error;
+  const images = outcome.content.filter((part) => part.type === "image").filter(isShown);
+  const text = textOf({ content: outcome.content.filter((part) => !isShown(part)) });
   return { text: text || "(no text)", isError: outcome.is_error, images };
 }
 

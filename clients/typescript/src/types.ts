@@ -14,7 +14,10 @@ export type ImagePart = Extract<Part, { type: "image" }>;
 export interface Reply {
   id: string;
   tool: string;
-  /** `failed`: the host ended the call; `unknown`: the host or the workspace stopped meanwhile, and the call may have run. */
+  /**
+   * `failed`: the host ended the call; `unknown`: the host or the workspace stopped meanwhile, and the call may have
+   * run.
+   */
   state: "finished" | "failed" | "cancelled" | "unknown";
   /** Whether the tool refused the call or could not do it. */
   is_error: boolean;
@@ -155,7 +158,9 @@ export interface EventData {
 }
 
 /** An event of a chat. The `id` is for `after`. */
-export type ChatEvent = { [Type in keyof EventData]: { type: Type; id: string; data: EventData[Type] } }[keyof EventData];
+export type ChatEvent = {
+  [Type in keyof EventData]: { type: Type; id: string; data: EventData[Type] };
+}[keyof EventData];
 
 /** Returns the reply as a model reads it. Images and audio are named only. */
 export function textOf(reply: Pick<Reply, "content">): string {

@@ -24,8 +24,8 @@ export class InvalidSignature extends Error {
 }
 
 /**
- * Returns a webhook whose signature is valid, or throws `InvalidSignature`. `body` is the body as it arrived. A notice can come more than
- * once: compare its `data.id`.
+ * Returns a webhook whose signature is valid, or throws `InvalidSignature`. `body` is the body as it arrived. A notice
+ * can come more than once: compare its `data.id`.
  */
 export function verify(secret: string, headers: WebhookHeaders, body: string | Uint8Array, now = Date.now()): Webhook {
   const header = (name: string) => String((headers instanceof Headers ? headers.get(name) : headers[name]) ?? "");
@@ -34,7 +34,10 @@ export function verify(secret: string, headers: WebhookHeaders, body: string | U
     throw new InvalidSignature("the timestamp of the webhook is missing, or differs by more than five minutes");
   }
   const key = secret.startsWith("whsec_") ? Buffer.from(secret.slice("whsec_".length), "base64") : Buffer.from(secret);
-  const hmac = createHmac("sha256", key).update(`${header("webhook-id")}.${timestamp}.`).update(body).digest();
+  const hmac = createHmac("sha256", key)
+    .update(`${header("webhook-id")}.${timestamp}.`)
+    .update(body)
+    .digest();
   const isValid = (signature: string) => {
     const [version, value] = signature.split(",");
     const given = Buffer.from(value ?? "", "base64");

@@ -12,7 +12,13 @@ import * as responses from "toolhost-client/openai-responses";
 
 const data = Buffer.from("image").toString("base64");
 const base = { tool: "execute", processes: [], duration_ms: 1, queued_ms: 0 };
-const good: Reply = { ...base, id: "2.0", state: "finished", is_error: false, content: [{ type: "json", json: { output: "a\n" } }] };
+const good: Reply = {
+  ...base,
+  id: "2.0",
+  state: "finished",
+  is_error: false,
+  content: [{ type: "json", json: { output: "a\n" } }],
+};
 const withImage: Reply = {
   ...good,
   content: [
@@ -20,14 +26,18 @@ const withImage: Reply = {
     { type: "image", media_type: "image/png", data },
   ],
 };
-const bad: Reply = { ...good, is_error: true, content: [{ type: "text", text: "no such file" }] };
+const bad: Reply = { ...withImage, is_error: true, content: [{ type: "text", text: "no such file" }] };
 const gone = new Refused({ type: "", title: "", status: 410, code: "gone", detail: "it is gone" });
-const said = "gone: it is gone The call may have run: look at its effects before you repeat it.";
+const said = "gone: it is gone. The call may have run: look at its effects before you repeat it.";
 const text = '{"output":"a\\n"}';
 const ids = (calls: { id: string }[]) => calls.map(({ id }) => id);
 
 test("chat completions", () => {
-  const call = (id: string) => ({ id, type: "function" as const, function: { name: "execute", arguments: '{"command":"a"}' } });
+  const call = (id: string) => ({
+    id,
+    type: "function" as const,
+    function: { name: "execute", arguments: '{"command":"a"}' },
+  });
   const messages: openai.Message[] = [
     { role: "user", content: "hello" },
     { role: "assistant", content: null, tool_calls: [call("call_0")] },
@@ -52,7 +62,12 @@ test("chat completions", () => {
 });
 
 test("responses", () => {
-  const call = (call_id: string): responses.Item => ({ type: "function_call", call_id, name: "execute", arguments: "{}" });
+  const call = (call_id: string): responses.Item => ({
+    type: "function_call",
+    call_id,
+    name: "execute",
+    arguments: "{}",
+  });
   const items: responses.Item[] = [
     { role: "user", content: "hello" },
     { type: "reasoning", id: "r", summary: [] },

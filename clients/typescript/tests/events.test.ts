@@ -7,7 +7,8 @@ import { type ChatEvent, Refused, Toolhost } from "toolhost-client";
 
 import { problem, serve } from "./server.js";
 
-const event = (id: string, type: string, data: unknown) => `event: ${type}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
+const event = (id: string, type: string, data: unknown) =>
+  `event: ${type}\nid: ${id}\ndata: ${JSON.stringify(data)}\n\n`;
 const head = { "content-type": "text/event-stream" };
 const greeting = ": listening\nretry: 10\n\n";
 const output = (offset: number) => ({ process: "p", offset, length: 1, text: "ä" });
@@ -26,7 +27,9 @@ test("the stream resumes after the last event, and ends with the chat", async (t
     // The connection is cut in the middle of an event.
     if (number === 0) return response.write(bytes, () => response.destroy());
     if (number === 1) return response.end(greeting + event("2", "output", output(1)));
-    response.end(greeting + event("3", "reset", { reason: "unknown_id" }) + event("4", "chat_ended", { chat: "c" }) + "ignored");
+    response.end(
+      greeting + event("3", "reset", { reason: "unknown_id" }) + event("4", "chat_ended", { chat: "c" }) + "ignored",
+    );
   });
   const found = await all(new Toolhost(url, "token").chat("c").events({ after: "0", call: "1.0", output: true }));
   assert.deepEqual(found, [
@@ -35,7 +38,10 @@ test("the stream resumes after the last event, and ends with the chat", async (t
     { type: "reset", id: "3", data: { reason: "unknown_id" } },
     { type: "chat_ended", id: "4", data: { chat: "c" } },
   ]);
-  assert.deepEqual(arrived.map(({ headers }) => headers["last-event-id"]), ["0", "1", "2", "2"]);
+  assert.deepEqual(
+    arrived.map(({ headers }) => headers["last-event-id"]),
+    ["0", "1", "2", "2"],
+  );
   assert.equal(arrived[0]?.url, "/v1/chats/c/events?call=1.0&output=true");
 });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { Refused, Toolhost } from "toolhost-client";
+import { Refused, type Reply, shown, Toolhost } from "toolhost-client";
 import { type Message, run } from "toolhost-client/openai";
 
 import { json, problem, reply, serve } from "./server.js";
@@ -20,9 +20,17 @@ test("the calls of a turn run at the same time, and come back in order", async (
     // The last one is answered first.
     if (waiting.length === 3) for (const answer of waiting.reverse()) answer();
   });
-  const told = await run(new Toolhost(url).chat("c"), asked("a", "b", "c"), { workspace: "w", attributes: { locale: "de" } });
+  const told = await run(new Toolhost(url).chat("c"), asked("a", "b", "c"), {
+    workspace: "w",
+    attributes: { locale: "de" },
+  });
   assert.deepEqual(contents(told), ["1.0", "1.1", "1.2"]);
-  assert.deepEqual(JSON.parse(arrived[0]!.body), { tool: "a", arguments: "", workspace: "w", attributes: { locale: "de" } });
+  assert.deepEqual(JSON.parse(arrived[0]!.body), {
+    tool: "a",
+    arguments: "",
+    workspace: "w",
+    attributes: { locale: "de" },
+  });
 });
 
 test("a problem is an error for the model, but for a token that is not valid", async (t) => {
@@ -60,5 +68,18 @@ test("a call never runs if it was cancelled before", async (t) => {
   );
   const told = await run(new Toolhost(url).chat("c"), asked("a"), { signal: AbortSignal.abort() });
   assert.match(String(told[0]?.content), /^cancelled: the reason/);
-  assert.deepEqual(arrived.map(({ method }) => method), ["DELETE", "PUT"]);
+  assert.deepEqual(
+    arrived.map(({ method }) => method),
+    ["DELETE", "PUT"],
+  );
+});
+
+test("only images that every provider takes are shown, and none of an error", () => {
+  const image = (media_type: string) => ({ type: "image" as const, media_type, data: "" });
+  const content = [image("image/png"), image("image/tiff")];
+  const good = { ...reply("1.0"), content } as unknown as Reply;
+  assert.deepEqual(shown(good), { text: "[image, image/tiff]", isError: false, images: [image("image/png")] });
+  const text = "[image, image/png]\n[image, image/tiff]";
+  assert.deepEqual(shown({ ...good, is_error: true }), { text, isError: true, images: [] });
+  assert.deepEqual(shown({ ...good, content: [] }), { text: "(no text)", isError: false, images: [] });
 });

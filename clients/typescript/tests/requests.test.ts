@@ -16,18 +16,28 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
 test("lists are read page by page", async (t) => {
   const { url, arrived } = await serve(t, (response, { url }) => {
     const isLast = url.includes("after=");
-    if (url.includes("/calls")) json(response, 200, { calls: [{ id: isLast ? "1" : "2" }], ...(!isLast && { next: "1f4" }) });
-    else json(response, 200, { path: ".", entries: [{ name: isLast ? "b" : "a" }], total: 2, ...(!isLast && { next: 1 }) });
+    if (url.includes("/calls"))
+      json(response, 200, { calls: [{ id: isLast ? "1" : "2" }], ...(!isLast && { next: "1f4" }) });
+    else
+      json(response, 200, {
+        path: ".",
+        entries: [{ name: isLast ? "b" : "a" }],
+        total: 2,
+        ...(!isLast && { next: 1 }),
+      });
   });
   const chat = new Toolhost(`${url}/`).chat("c");
   assert.deepEqual(await all(chat.calls({ success: false, tool: "execute" })), [{ id: "2" }, { id: "1" }]);
   assert.deepEqual(await all(chat.files.list("out dir")), [{ name: "a" }, { name: "b" }]);
-  assert.deepEqual(arrived.map(({ url }) => url), [
-    "/v1/chats/c/calls?success=false&tool=execute&limit=500",
-    "/v1/chats/c/calls?success=false&tool=execute&after=1f4&limit=500",
-    "/v1/chats/c/files/out%20dir?limit=1000",
-    "/v1/chats/c/files/out%20dir?after=1&limit=1000",
-  ]);
+  assert.deepEqual(
+    arrived.map(({ url }) => url),
+    [
+      "/v1/chats/c/calls?success=false&tool=execute&limit=500",
+      "/v1/chats/c/calls?success=false&tool=execute&after=1f4&limit=500",
+      "/v1/chats/c/files/out%20dir?limit=1000",
+      "/v1/chats/c/files/out%20dir?after=1&limit=1000",
+    ],
+  );
 });
 
 test("files are sent again unless that could find another version", async (t) => {
@@ -45,7 +55,9 @@ test("files are sent again unless that could find another version", async (t) =>
 });
 
 test("tools are a list in every format", async (t) => {
-  const { url, arrived } = await serve(t, (response, { url }) => json(response, 200, url.includes("json") ? { tools: [1] } : [2]));
+  const { url, arrived } = await serve(t, (response, { url }) =>
+    json(response, 200, url.includes("json") ? { tools: [1] } : [2]),
+  );
   const chat = new Toolhost(url).chat("c");
   assert.deepEqual(await chat.tools(), [1]);
   assert.deepEqual(await chat.tools("openai", { strict: true }), [2]);

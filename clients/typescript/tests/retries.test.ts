@@ -8,7 +8,8 @@ import { Refused, Toolhost, Unanswered } from "toolhost-client";
 import { json, problem, reply, serve } from "./server.js";
 
 /** No pause is long: the growing pauses begin with a tenth of a second. */
-const call = (url: string, options = {}) => new Toolhost(url, "token", options).chat("c 1").call("1.0", "execute", { command: "true" });
+const call = (url: string, options = {}) =>
+  new Toolhost(url, "token", options).chat("c 1").call("1.0", "execute", { command: "true" });
 
 test("a call is repeated with the same id until its reply comes", async (t) => {
   const past = "Sun, 06 Nov 1994 08:49:37 GMT";
@@ -65,8 +66,12 @@ test("a request is given up when nothing answers for too long", async (t) => {
 });
 
 test("a request follows the host that has the chat, and comes back from one that is lost", async (t) => {
-  const other = await serve(t, (response, _, number) => (number === 0 ? response.destroy() : json(response, 200, reply("1.0"))));
-  const { url } = await serve(t, (response) => problem(response, 421, "other_host", { "toolhost-host": `${other.url}/` }));
+  const other = await serve(t, (response, _, number) =>
+    number === 0 ? response.destroy() : json(response, 200, reply("1.0")),
+  );
+  const { url } = await serve(t, (response) =>
+    problem(response, 421, "other_host", { "toolhost-host": `${other.url}/` }),
+  );
   await call(url);
   assert.equal(other.arrived.length, 2);
   assert.equal(other.arrived[0]?.headers.authorization, "Bearer token");

@@ -34,11 +34,21 @@ export async function serve(test: TestContext, answering: Answering): Promise<{ 
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, arrived };
 }
 
-export function json(response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void {
+export function json(
+  response: ServerResponse,
+  status: number,
+  body: unknown,
+  headers: Record<string, string> = {},
+): void {
   response.writeHead(status, { "content-type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
-export function problem(response: ServerResponse, status: number, code: string, headers: Record<string, string> = {}): void {
+export function problem(
+  response: ServerResponse,
+  status: number,
+  code: string,
+  headers: Record<string, string> = {},
+): void {
   const body = { type: `urn:toolhost:problem:${code}`, title: code, status, code, detail: "the reason" };
   json(response, status, body, { "content-type": "application/problem+json", ...headers });
 }
@@ -46,5 +56,14 @@ export function problem(response: ServerResponse, status: number, code: string, 
 /** A reply of a call. */
 export function reply(id: string, text = "hello"): Record<string, unknown> {
   const content = [{ type: "text", text }];
-  return { id, tool: "execute", state: "finished", is_error: false, content, processes: [], duration_ms: 1, queued_ms: 0 };
+  return {
+    id,
+    tool: "execute",
+    state: "finished",
+    is_error: false,
+    content,
+    processes: [],
+    duration_ms: 1,
+    queued_ms: 0,
+  };
 }

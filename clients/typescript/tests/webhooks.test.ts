@@ -26,7 +26,11 @@ test("the example of Standard Webhooks is valid", () => {
 test("the library of Standard Webhooks signs alike", () => {
   const now = new Date();
   const signature = new Webhook(secret).sign("id", now, body);
-  const headers = { "webhook-id": "id", "webhook-timestamp": String(Math.floor(now.getTime() / 1000)), "webhook-signature": signature };
+  const headers = {
+    "webhook-id": "id",
+    "webhook-timestamp": String(Math.floor(now.getTime() / 1000)),
+    "webhook-signature": signature,
+  };
   assert.deepEqual(verify(secret, headers, body), { test: 2432232314 });
 });
 
@@ -46,7 +50,15 @@ test("other webhooks are not valid", () => {
 });
 
 test("the approval hook reads a request and answers", () => {
-  const request = { principal: "support", chat: "c", call: "1.0", plugin: "shell", tool: "execute", hints: {}, arguments: {} };
+  const request = {
+    principal: "support",
+    chat: "c",
+    call: "1.0",
+    plugin: "shell",
+    tool: "execute",
+    hints: {},
+    arguments: {},
+  };
   assert.deepEqual(parseApproval(JSON.stringify(request)), request);
   assert.throws(() => parseApproval("{}"), TypeError);
   assert.deepEqual(JSON.parse(answerApproval()), { approved: true });

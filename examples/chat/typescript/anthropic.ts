@@ -15,7 +15,7 @@ export async function converse(chat: Chat, messages: Message[], { model, print, 
     messages.push(...(await run(chat, messages, { signal })));
     await store(messages);
     if (signal.aborted || messages.at(-1)?.role === "assistant") return;
-    const request = { model, max_tokens: 4096, messages, tools: await tools(chat) };
+    const request = { model, max_tokens: 4096, messages, tools: await tools(chat, { signal }) };
     const stream = anthropic.messages.stream(request, { signal });
     stream.on("text", print);
     const { role, content } = await stream.finalMessage();

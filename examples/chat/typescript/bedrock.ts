@@ -18,7 +18,11 @@ export async function converse(chat: Chat, messages: Message[], { model, print, 
     messages.push(...(await run(chat, messages, { signal })));
     await store(messages);
     if (signal.aborted || messages.at(-1)?.role === "assistant") return;
-    const command = new ConverseStreamCommand({ modelId: model, messages, toolConfig: { tools: await tools(chat) } });
+    const command = new ConverseStreamCommand({
+      modelId: model,
+      messages,
+      toolConfig: { tools: await tools(chat, { signal }) },
+    });
     const { stream } = await bedrock.send(command, { abortSignal: signal });
     messages.push(await messageOf(stream, print));
     print("\n");

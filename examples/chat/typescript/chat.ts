@@ -1,7 +1,7 @@
 // A chat with tools: the model asks for calls, Toolhost runs them, and so on until the model has an answer.
 //
-// Each provider has a loop of its own: anthropic.ts, openai.ts, openai-responses.ts, gemini.ts and bedrock.ts. Keys and addresses are in the
-// variables that the SDKs and the client read. Ctrl-C cancels the calls that run.
+// Each provider has a loop of its own: anthropic.ts, openai.ts, openai-responses.ts, gemini.ts and bedrock.ts. Keys and
+// addresses are in the variables that the SDKs and the client read. Ctrl-C cancels the calls that run.
 
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
@@ -45,7 +45,9 @@ const { provider: name, messages: path } = options;
 const [prompt] = positionals;
 const isStored = path !== undefined && existsSync(path);
 if (!PROVIDERS.includes(name) || !(prompt || isStored)) {
-  console.error(`usage: node dist/chat.js [--provider ${PROVIDERS.join("|")}] [--model NAME] [--chat ID] [--messages FILE] PROMPT`);
+  console.error(
+    `usage: node dist/chat.js [--provider ${PROVIDERS.join("|")}] [--model NAME] [--chat ID] [--messages FILE] PROMPT`,
+  );
   process.exit(2);
 }
 
@@ -66,7 +68,12 @@ const store = async (messages: unknown[]) => {
 };
 const print = (text: string) => void process.stdout.write(text);
 try {
-  await provider.converse(new Toolhost().chat(options.chat), messages, { model: options.model, print, store, signal: interrupted.signal });
+  await provider.converse(new Toolhost().chat(options.chat), messages, {
+    model: options.model,
+    print,
+    store,
+    signal: interrupted.signal,
+  });
 } catch (error) {
   // The SDKs throw if they are interrupted.
   if (!interrupted.signal.aborted) throw error;

@@ -15,7 +15,7 @@ export async function converse(chat: Chat, contents: Content[], { model, print, 
     contents.push(...(await run(chat, contents, { signal })));
     await store(contents);
     if (signal.aborted || contents.at(-1)?.role === "model") return;
-    const config = { tools: await tools(chat), abortSignal: signal };
+    const config = { tools: await tools(chat, { signal }), abortSignal: signal };
     const parts: Part[] = [];
     for await (const chunk of await gemini.models.generateContentStream({ model, contents, config })) {
       const added = chunk.candidates?.[0]?.content?.parts ?? [];

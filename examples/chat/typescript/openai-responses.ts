@@ -16,7 +16,7 @@ export async function converse(chat: Chat, input: Item[], { model, print, store,
     await store(input);
     const last = input.at(-1);
     if (signal.aborted || (last && "role" in last && last.role === "assistant")) return;
-    const request = { model, input, tools: await tools(chat), stream: true } as const;
+    const request = { model, input, tools: await tools(chat, { signal }), stream: true } as const;
     for await (const event of await openai.responses.create(request, { signal })) {
       if (event.type === "response.output_text.delta") print(event.delta);
       if (event.type === "response.completed") input.push(...(event.response.output as Item[]));

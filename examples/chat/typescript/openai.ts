@@ -15,7 +15,10 @@ export async function converse(chat: Chat, messages: Message[], { model, print, 
     messages.push(...(await run(chat, messages, { signal })));
     await store(messages);
     if (signal.aborted || messages.at(-1)?.role === "assistant") return;
-    const stream = openai.chat.completions.stream({ model, messages, tools: await tools(chat) }, { signal });
+    const stream = openai.chat.completions.stream(
+      { model, messages, tools: await tools(chat, { signal }) },
+      { signal },
+    );
     stream.on("content", (text) => print(text));
     const { role, content, tool_calls } = await stream.finalMessage();
     messages.push({ role, content, ...(tool_calls && { tool_calls }) });

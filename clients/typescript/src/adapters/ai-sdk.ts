@@ -7,8 +7,9 @@ import type { Shown } from "../loop.js";
 import { type FrameworkOptions, definitions, runOnce } from "./framework.js";
 
 /**
- * Returns the tools of a chat. A call runs once for each turn and id of the model: the turn is the number of assistant messages. So a
- * call that is repeated with the stored messages does not run again. If the signal of the generation aborts, the call is cancelled.
+ * Returns the tools of a chat. A call runs once for each turn and id of the model: the turn is the number of assistant
+ * messages. So a call that is repeated with the stored messages does not run again. If the signal of the generation
+ * aborts, the call is cancelled.
  */
 export async function tools(chat: Chat, options: FrameworkOptions = {}): Promise<ToolSet> {
   const all = await definitions(chat);

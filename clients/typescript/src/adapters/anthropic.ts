@@ -2,15 +2,15 @@
 
 import type { ImageBlockParam, MessageParam, Tool } from "@anthropic-ai/sdk/resources/messages";
 
-import type { Chat } from "../chat.js";
+import type { Chat, ToolsOptions } from "../chat.js";
 import { type Call, type Outcome, type TurnOptions, runner, shown, unanswered } from "../loop.js";
 import type { ImagePart } from "../types.js";
 
 export type Message = MessageParam;
 
 /** Returns the tools for `messages.create`. */
-export function tools(chat: Chat): Promise<Tool[]> {
-  return chat.tools("anthropic");
+export function tools(chat: Chat, options?: ToolsOptions): Promise<Tool[]> {
+  return chat.tools("anthropic", options);
 }
 
 /** Returns the calls of the last turn of the model that have no result yet. */
@@ -43,5 +43,8 @@ function image({ media_type, data }: ImagePart): ImageBlockParam {
   return { type: "image", source };
 }
 
-/** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
+/**
+ * Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such
+ * calls.
+ */
 export const run = runner(callsOf, results);

@@ -12,7 +12,10 @@ interface Block {
 }
 
 /** Returns the message of the model from the stream of `ConverseStreamCommand`, and passes on its text as it comes. */
-export async function messageOf(stream: AsyncIterable<ConverseStreamOutput> | undefined, onText?: (text: string) => void): Promise<Message> {
+export async function messageOf(
+  stream: AsyncIterable<ConverseStreamOutput> | undefined,
+  onText?: (text: string) => void,
+): Promise<Message> {
   const blocks: Block[] = [];
   for await (const { contentBlockStart: begun, contentBlockDelta: added } of stream ?? []) {
     const block = (blocks[(begun ?? added)?.contentBlockIndex ?? 0] ??= { text: "" });

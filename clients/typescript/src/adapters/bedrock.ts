@@ -2,14 +2,14 @@
 
 import type { ImageFormat, Message, Tool, ToolResultContentBlock } from "@aws-sdk/client-bedrock-runtime";
 
-import type { Chat } from "../chat.js";
+import type { Chat, ToolsOptions } from "../chat.js";
 import { type Call, type Outcome, type TurnOptions, runner, shown, unanswered } from "../loop.js";
 
 export { messageOf } from "./bedrock-stream.js";
 
 /** Returns the tools for `toolConfig.tools` of Converse. */
-export function tools(chat: Chat): Promise<Tool[]> {
-  return chat.tools("bedrock");
+export function tools(chat: Chat, options?: ToolsOptions): Promise<Tool[]> {
+  return chat.tools("bedrock", options);
 }
 
 /** Returns the calls of the last turn of the model that have no result yet. */
@@ -25,7 +25,10 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
   return unanswered(options.turn ?? turns.length, asked, answered);
 }
 
-/** Returns the message with the results of calls. Its images are buffers: read stored messages with `JSON.parse(text, revive)`. */
+/**
+ * Returns the message with the results of calls. Its images are buffers: read stored messages with `JSON.parse(text,
+ * revive)`.
+ */
 export function results(calls: Call[], outcomes: Outcome[]): Message[] {
   if (calls.length === 0) return [];
   const content = calls.map(({ modelId: toolUseId }, index) => {
@@ -46,5 +49,8 @@ export function revive(_key: string, value: unknown): unknown {
   return stored?.type === "Buffer" && Array.isArray(stored.data) ? Buffer.from(stored.data) : value;
 }
 
-/** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
+/**
+ * Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such
+ * calls.
+ */
 export const run = runner(callsOf, results);

@@ -4,7 +4,10 @@ import type { CallOptions, Chat } from "../chat.js";
 import { type Shown, outcome, shown } from "../loop.js";
 
 export interface FrameworkOptions extends Omit<CallOptions, "signal"> {
-  /** Begins the ids of calls, for example with the id of the user's message. It separates runs whose ids of calls are alike. */
+  /**
+   * Begins the ids of calls, for example with the id of the user's message. It separates runs whose ids of calls are
+   * alike.
+   */
   prefix?: string;
 }
 
@@ -34,6 +37,9 @@ export function definitions(chat: Chat): Promise<Definition[]> {
 export async function runOnce(chat: Chat, call: FrameworkCall, options: FrameworkOptions): Promise<Shown> {
   if (!call.id) throw new TypeError(`the call of ${call.tool} has no id, so it could run twice`);
   const { prefix, ...rest } = options;
-  const id = [prefix, call.turn, call.id].filter((part) => part !== undefined).map((part) => encodeURIComponent(part)).join(".");
+  const id = [prefix, call.turn, call.id]
+    .filter((part) => part !== undefined)
+    .map((part) => encodeURIComponent(part))
+    .join(".");
   return shown(await outcome(chat, { ...call, id }, { ...rest, signal: call.signal }));
 }

@@ -2,17 +2,19 @@
 
 import type { FunctionTool, ResponseInputItem } from "openai/resources/responses/responses";
 
-import type { Chat } from "../chat.js";
+import type { Chat, ToolsOptions } from "../chat.js";
 import { type Call, type Outcome, type TurnOptions, dataUrl, runner, shown, unanswered } from "../loop.js";
 
 export type Item = ResponseInputItem;
 
 /** Returns the tools for `responses.create`. */
-export function tools(chat: Chat, options?: { strict?: boolean }): Promise<FunctionTool[]> {
+export function tools(chat: Chat, options?: ToolsOptions): Promise<FunctionTool[]> {
   return chat.tools("openai-responses", options);
 }
 
-/** Returns the calls of the last turn of the model that have no result yet. A turn is a sequence of items of the model. */
+/**
+ * Returns the calls of the last turn of the model that have no result yet. A turn is a sequence of items of the model.
+ */
 export function callsOf(items: Item[], options: TurnOptions = {}): Call[] {
   const starts = items.flatMap((item, index) => (isOfModel(item) && !isOfModel(items[index - 1]) ? [index] : []));
   const last = items.slice(starts.at(-1) ?? items.length);
@@ -23,7 +25,9 @@ export function callsOf(items: Item[], options: TurnOptions = {}): Call[] {
   return unanswered(options.turn ?? starts.length, asked, answered);
 }
 
-/** Whether the model made the item. Its own items have a type, and end with its calls; messages may have a role only. */
+/**
+ * Whether the model made the item. Its own items have a type, and end with its calls; messages may have a role only.
+ */
 function isOfModel(item: Item | undefined): boolean {
   if (!item) return false;
   if ("role" in item) return item.role === "assistant";
@@ -40,5 +44,7 @@ export function results(calls: Call[], outcomes: Outcome[]): Item[] {
   });
 }
 
-/** Runs the calls that have no result yet, each once, and returns the items to append: none if there are no such calls. */
+/**
+ * Runs the calls that have no result yet, each once, and returns the items to append: none if there are no such calls.
+ */
 export const run = runner(callsOf, results);

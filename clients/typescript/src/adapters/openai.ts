@@ -2,13 +2,13 @@
 
 import type { ChatCompletionFunctionTool, ChatCompletionMessageParam } from "openai/resources/chat/completions";
 
-import type { Chat } from "../chat.js";
+import type { Chat, ToolsOptions } from "../chat.js";
 import { type Call, type Outcome, type TurnOptions, dataUrl, runner, shown, unanswered } from "../loop.js";
 
 export type Message = ChatCompletionMessageParam;
 
 /** Returns the tools for `chat.completions.create`. */
-export function tools(chat: Chat, options?: { strict?: boolean }): Promise<ChatCompletionFunctionTool[]> {
+export function tools(chat: Chat, options?: ToolsOptions): Promise<ChatCompletionFunctionTool[]> {
   return chat.tools("openai", options);
 }
 
@@ -20,20 +20,31 @@ export function callsOf(messages: Message[], options: TurnOptions = {}): Call[] 
   const after = messages.slice(messages.lastIndexOf(last) + 1);
   const answered = after.flatMap((message) => (message.role === "tool" ? [message.tool_call_id] : []));
   const asked = (last.tool_calls ?? []).flatMap((call) =>
-    call.type === "function" ? [{ modelId: call.id, tool: call.function.name, arguments: call.function.arguments }] : [],
+    call.type === "function"
+      ? [{ modelId: call.id, tool: call.function.name, arguments: call.function.arguments }]
+      : [],
   );
   return unanswered(options.turn ?? turns.length, asked, answered);
 }
 
-/** Returns the messages with the results of calls. A message of the user brings the images, because results have none. */
+/**
+ * Returns the messages with the results of calls. A message of the user brings the images, because results have none.
+ */
 export function results(calls: Call[], outcomes: Outcome[]): Message[] {
   const all = outcomes.map(shown);
-  const told = calls.map((call, index): Message => ({ role: "tool", tool_call_id: call.modelId, content: all[index]!.text }));
+  const told = calls.map((call, index): Message => ({
+    role: "tool",
+    tool_call_id: call.modelId,
+    content: all[index]!.text,
+  }));
   const images = all.flatMap(({ images }) => images);
   if (images.length === 0) return told;
   const content = images.map((image) => ({ type: "image_url" as const, image_url: { url: dataUrl(image) } }));
   return [...told, { role: "user", content }];
 }
 
-/** Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such calls. */
+/**
+ * Runs the calls that have no result yet, each once, and returns the messages to append: none if there are no such
+ * calls.
+ */
 export const run = runner(callsOf, results);

@@ -23,7 +23,9 @@ test("a call runs once over a connection that fails", { skip }, async (t) => {
   });
   // The connection of the request that arrives is cut while the call runs.
   const cutting = await proxy(t, url, () => false);
-  const calling = server.chat("c", cutting.url).call("1.0", "execute", { command: "echo a >> log; until [ -e go ]; do sleep 0.1; done; cat log" });
+  const calling = server
+    .chat("c", cutting.url)
+    .call("1.0", "execute", { command: "echo a >> log; until [ -e go ]; do sleep 0.1; done; cat log" });
   await until(() => server.read("log"));
   cutting.cut();
   await server.chat("c").files.put("go", "");
@@ -90,14 +92,18 @@ test("the stream goes on with a reset after a restart of Toolhost", { skip }, as
 test("a chat server that was killed goes on with its stored messages", { skip }, async (t) => {
   const server = await Server.start(t);
   const command = "echo $$ >> once; until [ -e go ]; do sleep 0.1; done; echo done";
-  await model(t, [{ text: "I wait.", calls: [{ as: "a", tool: "execute", arguments: { command, timeout: "1h" } }] }, { text: "{a.output}" }]);
+  await model(t, [
+    { text: "I wait.", calls: [{ as: "a", tool: "execute", arguments: { command, timeout: "1h" } }] },
+    { text: "{a.output}" },
+  ]);
   for (const provider of PROVIDERS) {
     await t.test(provider, async () => {
       const chat = server.chat(provider);
       const program = join(root, "examples/chat/typescript/dist/chat.js");
       const at = ["--provider", provider, "--chat", provider, "--messages", server.file(`${provider}.json`)];
       const env = { ...process.env, TOOLHOST_URL: server.url, TOOLHOST_TOKEN: TOKEN };
-      const start = (...prompt: string[]) => spawn(process.execPath, [program, ...at, ...prompt], { env, stdio: ["ignore", "pipe", "inherit"] });
+      const start = (...prompt: string[]) =>
+        spawn(process.execPath, [program, ...at, ...prompt], { env, stdio: ["ignore", "pipe", "inherit"] });
       const first = start("Wait.");
       await until(() => server.read("once")?.endsWith("\n"));
       first.kill("SIGKILL");
@@ -118,7 +124,10 @@ test("a loop goes on when the connection is cut in the middle of a call", { skip
   const server = await Server.start(t);
   const { url, cut } = await proxy(t, server.url, () => false);
   const command = "echo $$ >> once; until [ -e go ]; do sleep 0.1; done; echo done";
-  await model(t, [{ calls: [{ as: "a", tool: "execute", arguments: { command, timeout: "1h" } }] }, { text: "{a.output}" }]);
+  await model(t, [
+    { calls: [{ as: "a", tool: "execute", arguments: { command, timeout: "1h" } }] },
+    { text: "{a.output}" },
+  ]);
   const running = converse("anthropic", server.chat("c", url));
   await until(() => server.read("once")?.endsWith("\n"));
   cut();

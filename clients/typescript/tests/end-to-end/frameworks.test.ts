@@ -20,10 +20,20 @@ import { tools as openaiAgents } from "toolhost-client/openai-agents";
 import { model, Server, skip, until } from "./world.js";
 
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
-const execute = (as: string, id: string, command: string, options = {}) => ({ as, id, tool: "execute", arguments: { command, ...options } });
+const execute = (as: string, id: string, command: string, options = {}) => ({
+  as,
+  id,
+  tool: "execute",
+  arguments: { command, ...options },
+});
 const TURNS = [
   { calls: [execute("a", "call_0", "echo a | tee -a log"), execute("b", "call_1", "echo b | tee -a log")] },
-  { calls: [execute("c", "call_0", "wc -l < log"), { as: "none", id: "call_1", tool: "read_file", arguments: { path: "none" } }] },
+  {
+    calls: [
+      execute("c", "call_0", "wc -l < log"),
+      { as: "none", id: "call_1", tool: "read_file", arguments: { path: "none" } },
+    ],
+  },
   { text: "{a.output}{b.output}{c.output}{none}" },
 ];
 const EXPECTED = /^a\nb\n2\n.*none/;
@@ -53,12 +63,21 @@ test("the AI SDK", { skip }, async (t) => {
 });
 
 test("the AI SDK cancels a call", { skip }, async (t) => {
-  const { server, url } = await start(t, [{ calls: [execute("a", "call_0", "echo $$ > pid; exec sleep 1000", { timeout: "1h" })] }, { text: "never" }]);
+  const { server, url } = await start(t, [
+    { calls: [execute("a", "call_0", "echo $$ > pid; exec sleep 1000", { timeout: "1h" })] },
+    { text: "never" },
+  ]);
   const scripted = createOpenAICompatible({ name: "scripted", baseURL: `${url}/v1`, apiKey: "none" })("scripted");
   const chat = server.chat("c");
   const stop = new AbortController();
   const tools = await aiSdk(chat);
-  const generating = generateText({ model: scripted, tools, prompt: "Go.", abortSignal: stop.signal, stopWhen: stepCountIs(10) });
+  const generating = generateText({
+    model: scripted,
+    tools,
+    prompt: "Go.",
+    abortSignal: stop.signal,
+    stopWhen: stepCountIs(10),
+  });
   await until(() => server.read("pid")?.endsWith("\n"));
   stop.abort();
   await assert.rejects(generating);
@@ -73,7 +92,10 @@ test("LangChain", { skip }, async (t) => {
   for (const _ of ["first", "again"]) {
     const { messages } = await agent.invoke({ messages: [new HumanMessage("Go.")] });
     assert.match(String(messages.at(-1)?.content), EXPECTED);
-    assert.equal(messages.filter((message) => message.type === "tool" && "status" in message && message.status === "error").length, 1);
+    assert.equal(
+      messages.filter((message) => message.type === "tool" && "status" in message && message.status === "error").length,
+      1,
+    );
   }
   assert.equal(server.read("log")?.length, 4);
 });
@@ -92,8 +114,14 @@ test("LangGraph resumes from a checkpoint, and no call runs twice", { skip }, as
       throw new GraphInterrupt([]);
     };
   }
-  const first = await createAgent({ model: scripted, tools: interrupted, checkpointer }).invoke({ messages: [new HumanMessage("Go.")] }, configuration);
-  assert.deepEqual(first.messages.map(({ type }) => type), ["human", "ai"]);
+  const first = await createAgent({ model: scripted, tools: interrupted, checkpointer }).invoke(
+    { messages: [new HumanMessage("Go.")] },
+    configuration,
+  );
+  assert.deepEqual(
+    first.messages.map(({ type }) => type),
+    ["human", "ai"],
+  );
   assert.equal(server.read("log")?.length, 4);
   const agent = createAgent({ model: scripted, tools: await langchain(server.chat("c")), checkpointer });
   const { messages } = await agent.invoke(null as never, configuration);
@@ -110,7 +138,11 @@ test("the OpenAI Agents SDK", { skip }, async (t) => {
   const scripted = new OpenAIChatCompletionsModel(new OpenAI(), "scripted");
   for (const run of ["1", "1", "2"]) {
     if (run === "2") rmSync(join(server.workspace, "log"));
-    const agent = new Agent({ name: "agent", model: scripted, tools: await openaiAgents(server.chat("c"), { prefix: run }) });
+    const agent = new Agent({
+      name: "agent",
+      model: scripted,
+      tools: await openaiAgents(server.chat("c"), { prefix: run }),
+    });
     const { finalOutput } = await new Runner().run(agent, "Go.");
     assert.match(String(finalOutput), EXPECTED);
     assert.equal(server.read("log")?.length, 4);
@@ -118,7 +150,10 @@ test("the OpenAI Agents SDK", { skip }, async (t) => {
 });
 
 test("images reach the model through frameworks", { skip }, async (t) => {
-  const turns = [{ calls: [{ as: "a", id: "call_0", tool: "read_file", arguments: { path: "pixel.png" } }] }, { text: "{a:images}" }];
+  const turns = [
+    { calls: [{ as: "a", id: "call_0", tool: "read_file", arguments: { path: "pixel.png" } }] },
+    { text: "{a:images}" },
+  ];
   const { server, url } = await start(t, turns);
   const image = `['image/png of ${Buffer.from(PIXEL, "base64").length} bytes']`;
   const agent = new Agent({ name: "agent", model: "scripted", tools: await openaiAgents(server.chat("agents")) });
@@ -128,5 +163,8 @@ test("images reach the model through frameworks", { skip }, async (t) => {
   const chain = createAgent({ model: scripted, tools: await langchain(server.chat("langchain")) });
   const { messages } = await chain.invoke({ messages: [new HumanMessage("Go.")] });
   // The chat model of OpenAI in LangChain sends no images of tools, but others do.
-  assert.match(JSON.stringify(messages.at(-2)?.content), /"type":"image_url","image_url":\{"url":"data:image\/png;base64,/);
+  assert.match(
+    JSON.stringify(messages.at(-2)?.content),
+    /"type":"image_url","image_url":\{"url":"data:image\/png;base64,/,
+  );
 });

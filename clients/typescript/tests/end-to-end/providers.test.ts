@@ -10,9 +10,14 @@ import { converse, model, PROVIDERS, Server, skip, until } from "./world.js";
 /** A PNG image with one pixel. */
 const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const size = Buffer.from(PIXEL, "base64").length;
-const execute = (as: string, command: string, options = {}) => ({ as, tool: "execute", arguments: { command, ...options } });
+const execute = (as: string, command: string, options = {}) => ({
+  as,
+  tool: "execute",
+  arguments: { command, ...options },
+});
 /** Waits until the other command of the turn runs, too. */
-const meet = (own: string, other: string) => `touch ${own}; until [ -e ${other} ]; do sleep 0.1; done; echo ${own} | tee -a log`;
+const meet = (own: string, other: string) =>
+  `touch ${own}; until [ -e ${other} ]; do sleep 0.1; done; echo ${own} | tee -a log`;
 
 test("a loop runs parallel calls with one id, and passes on images and errors", { skip }, async (t) => {
   const server = await Server.start(t);

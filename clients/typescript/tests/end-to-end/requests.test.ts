@@ -36,9 +36,19 @@ test("files", { skip }, async (t) => {
   await files.put("in/stream", new Blob(["a".repeat(1e6)]).stream());
   await files.upload(`${server.workspace}/in/copy`, join(root, "clients/typescript/package.json"));
   const entries = await all(files.list("in"));
-  assert.deepEqual(entries.map(({ name, kind }) => [name, kind]), [["a b#.txt", "file"], ["copy", "file"], ["stream", "file"]]);
+  assert.deepEqual(
+    entries.map(({ name, kind }) => [name, kind]),
+    [
+      ["a b#.txt", "file"],
+      ["copy", "file"],
+      ["stream", "file"],
+    ],
+  );
   assert.equal(entries[2]?.size, 1e6);
-  assert.deepEqual((await all(files.list())).map(({ name }) => name), ["in"]);
+  assert.deepEqual(
+    (await all(files.list())).map(({ name }) => name),
+    ["in"],
+  );
   const archive = Buffer.from(await (await files.archive("in", "zip")).arrayBuffer());
   assert.equal(archive.subarray(0, 2).toString(), "PK");
   await files.delete("in/stream", { ifMatch: (await files.get("in/stream")).headers.get("etag")! });
@@ -51,17 +61,42 @@ test("calls, processes, ports and links", { skip }, async (t) => {
   const server = await Server.start(t);
   const chat = server.chat("c");
   assert.ok((await chat.tools<{ name: string }>()).some(({ name }) => name === "execute"));
-  assert.ok((await chat.tools<{ name: string }>("openai-responses", { strict: true })).some(({ name }) => name === "apply_patch"));
-  const started = await chat.call("1.0", "execute", '{"command": "read a; echo got $a; exec sleep 1000", "run_in_background": true, "keep_input_open": true}');
+  assert.ok(
+    (await chat.tools<{ name: string }>("openai-responses", { strict: true })).some(
+      ({ name }) => name === "apply_patch",
+    ),
+  );
+  const started = await chat.call(
+    "1.0",
+    "execute",
+    '{"command": "read a; echo got $a; exec sleep 1000", "run_in_background": true, "keep_input_open": true}',
+  );
   const [process] = started.processes;
   assert.ok(process, JSON.stringify(started));
   assert.equal((await chat.process(process)).takes_input, true);
   await chat.input(process, { text: "yes\n" });
-  assert.equal((await until(async () => { const read = await chat.output(process); return read.length > 0 && read; })).text, "got yes\n");
-  assert.deepEqual((await chat.processes({ running: true })).map(({ id, call }) => [id, call]), [[process, "1.0"]]);
+  assert.equal(
+    (
+      await until(async () => {
+        const read = await chat.output(process);
+        return read.length > 0 && read;
+      })
+    ).text,
+    "got yes\n",
+  );
+  assert.deepEqual(
+    (await chat.processes({ running: true })).map(({ id, call }) => [id, call]),
+    [[process, "1.0"]],
+  );
   await chat.call("1.1", "read_file", { path: "none" });
   const calls = await all(chat.calls({ state: "finished" }));
-  assert.deepEqual(calls.map(({ id, success }) => [id, success]), [["1.1", false], ["1.0", true]]);
+  assert.deepEqual(
+    calls.map(({ id, success }) => [id, success]),
+    [
+      ["1.1", false],
+      ["1.0", true],
+    ],
+  );
   const notice = await chat.notify(process, { on: "exit" });
   assert.equal((await chat.notices())[0]?.id, notice.id);
   await chat.forget(notice.id);
@@ -83,11 +118,17 @@ test("calls, processes, ports and links", { skip }, async (t) => {
   assert.deepEqual(await chat.ports(), []);
   await chat.bind("default");
   const last = await chat.call("4.0", "execute", { command: "exec sleep 1000", run_in_background: true });
-  assert.deepEqual((await chat.end()).map(({ id }) => id), last.processes);
+  assert.deepEqual(
+    (await chat.end()).map(({ id }) => id),
+    last.processes,
+  );
 });
 
 /** Starts a server that answers each body. */
-async function receiver(t: TestContext, answer: (body: string, headers: IncomingMessage["headers"]) => string): Promise<string> {
+async function receiver(
+  t: TestContext,
+  answer: (body: string, headers: IncomingMessage["headers"]) => string,
+): Promise<string> {
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);

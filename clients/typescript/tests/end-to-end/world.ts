@@ -69,7 +69,10 @@ export class Server {
     const at = ["--workspace", this.workspace, "--state-dir", this.file("state")];
     const listen = this.url.slice("http://".length);
     const env = { ...process.env, TOOLHOST_TOKEN: TOKEN };
-    const child = spawn(program!, [...at, "serve", "--listen", listen, ...this.options], { env, stdio: ["ignore", "ignore", "pipe"] });
+    const child = spawn(program!, [...at, "serve", "--listen", listen, ...this.options], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
     this.child = child;
     this.url = await listening(child.stderr!, child);
   }
@@ -116,7 +119,9 @@ export async function model(test: TestContext, turns: unknown[]): Promise<string
   const directory = mkdtempSync(join(tmpdir(), "toolhost-model-"));
   const script = join(directory, "script.json");
   writeFileSync(script, JSON.stringify({ turns }));
-  const child = spawn("python3", [join(root, "examples/chat/model"), script, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn("python3", [join(root, "examples/chat/model"), script, "--port", "0"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   test.after(() => {
     child.kill();
     rmSync(directory, { recursive: true });
@@ -145,7 +150,10 @@ export interface Loop {
 /** Runs the loop of the example with a first message, and returns the text and the messages. */
 export async function converse(provider: string, chat: Chat, signal = new AbortController().signal) {
   const loop: Loop = await import(join(root, `examples/chat/typescript/dist/${provider}.js`));
-  const first = provider === "gemini" ? { parts: [{ text: "Go." }] } : { content: provider === "bedrock" ? [{ text: "Go." }] : "Go." };
+  const first =
+    provider === "gemini"
+      ? { parts: [{ text: "Go." }] }
+      : { content: provider === "bedrock" ? [{ text: "Go." }] : "Go." };
   const messages: unknown[] = [{ role: "user", ...first }];
   let text = "";
   const print = (more: string) => void (text += more);
