@@ -106,7 +106,7 @@ async fn every_request() {
 async fn the_types_are_those_of_the_description() {
     let modules = prepared("openapi-typescript").join("node_modules");
     let workspace = tempfile::tempdir().unwrap();
-    let (_serving, description) = generated::described(workspace.path()).await;
+    let (_serving, description) = super::generated::described(workspace.path()).await;
     let sources = tempfile::tempdir().unwrap();
     let client = sources.path();
     copy(&root().join("clients/typescript"), client);
