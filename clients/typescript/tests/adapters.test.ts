@@ -44,6 +44,9 @@ test("chat completions", () => {
     { role: "tool", tool_call_id: "call_0", content: "x" },
     { role: "assistant", content: "two", tool_calls: [call("call_0"), call("call_0"), call("call_1")] },
   ];
+  const parsed = { ...call("call_2"), function: { ...call("call_2").function, parsed_arguments: {} } };
+  const message = { role: "assistant" as const, content: "x", refusal: null, parsed: null, tool_calls: [parsed] };
+  assert.deepEqual(openai.messageOf(message), { role: "assistant", content: "x", tool_calls: [call("call_2")] });
   const calls = openai.callsOf(messages);
   assert.deepEqual(calls[0], { id: "2.0", modelId: "call_0", tool: "execute", arguments: '{"command":"a"}' });
   assert.deepEqual(ids(calls), ["2.0", "2.1", "2.2"]);

@@ -2,7 +2,7 @@
 
 import OpenAI from "openai";
 import type { Chat } from "toolhost-client";
-import { type Message, run, tools } from "toolhost-client/openai";
+import { type Message, messageOf, run, tools } from "toolhost-client/openai";
 
 import type { Settings } from "./chat.js";
 
@@ -20,8 +20,7 @@ export async function converse(chat: Chat, messages: Message[], { model, print, 
       { signal },
     );
     stream.on("content", (text) => print(text));
-    const { role, content, tool_calls } = await stream.finalMessage();
-    messages.push({ role, content, ...(tool_calls && { tool_calls }) });
+    messages.push(messageOf(await stream.finalMessage()));
     print("\n");
     await store(messages);
   }

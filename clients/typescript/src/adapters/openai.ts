@@ -1,6 +1,10 @@
 // OpenAI's chat completions: functions over the messages that a chat server stores.
 
-import type { ChatCompletionFunctionTool, ChatCompletionMessageParam } from "openai/resources/chat/completions";
+import type {
+  ChatCompletionFunctionTool,
+  ChatCompletionMessage,
+  ChatCompletionMessageParam,
+} from "openai/resources/chat/completions";
 
 import type { Chat, ToolsOptions } from "../chat.js";
 import { type Call, type Outcome, type TurnOptions, dataUrl, runner, shown, unanswered } from "../loop.js";
@@ -10,6 +14,16 @@ export type Message = ChatCompletionMessageParam;
 /** Returns the tools for `chat.completions.create`. */
 export function tools(chat: Chat, options?: ToolsOptions): Promise<ChatCompletionFunctionTool[]> {
   return chat.tools("openai", options);
+}
+
+/** Returns the message of the model without what the SDK parsed of it, which the API refuses. */
+export function messageOf({ role, content, refusal, tool_calls = [] }: ChatCompletionMessage): Message {
+  const calls = tool_calls.map((call) => {
+    if (call.type !== "function") return call;
+    const { name, arguments: text } = call.function;
+    return { id: call.id, type: call.type, function: { name, arguments: text } };
+  });
+  return { role, content, ...(refusal && { refusal }), ...(calls.length > 0 && { tool_calls: calls }) };
 }
 
 /** Returns the calls of the last turn of the model that have no result yet. */
