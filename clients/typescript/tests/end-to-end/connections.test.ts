@@ -2,13 +2,22 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import test from "node:test";
 
-import type { ChatEvent } from "toolhost-client";
+import type { Chat, ChatEvent } from "toolhost-client";
 
 import { proxy } from "./proxy.js";
 import { converse, model, PROVIDERS, root, Server, skip, TOKEN, until } from "./world.js";
+
+/** Makes calls, each with an event, until a reader of the events has got one: the stream may open after the first. */
+async function untilHeard(chat: Chat, isHeard: () => boolean): Promise<void> {
+  await until(async () => {
+    await chat.call(randomUUID(), "process_list", {});
+    return isHeard();
+  });
+}
 
 test("a call runs once over a connection that fails", { skip }, async (t) => {
   const server = await Server.start(t);
@@ -52,11 +61,7 @@ test("events come once and in order over connections that are cut", { skip }, as
       }
     }
   })();
-  // The stream has what happens after its beginning.
-  await until(async () => {
-    await chat.call(`0.${found.length}`, "process_list", {});
-    return found.length > 0;
-  });
+  await untilHeard(chat, () => found.length > 0);
   const command = "for i in 0 1 2 3 4 5 6 7 8 9; do echo $i; until [ -e read-$((i + 1)) ]; do sleep 0.05; done; done";
   await chat.call("1.0", "execute", { command, timeout: "10m" });
   await chat.end();
@@ -75,16 +80,12 @@ test("the stream goes on with a reset after a restart of Toolhost", { skip }, as
   const reading = (async () => {
     for await (const { type } of server.chat("c").events({ output: false, signal: stop.signal })) types.push(type);
   })();
-  await until(async () => {
-    await server.chat("c").call(`first-${types.length}`, "process_list", {});
-    return types.length > 0;
-  });
+  await untilHeard(server.chat("c"), () => types.length > 0);
   await server.kill();
   await server.restart();
   await until(() => types.includes("reset"));
   const { length } = types;
-  await server.chat("c").call("second", "process_list", {});
-  await until(() => types.length > length);
+  await untilHeard(server.chat("c"), () => types.length > length);
   stop.abort();
   await reading;
 });
