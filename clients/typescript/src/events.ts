@@ -37,7 +37,7 @@ export async function* events(
     let timer: NodeJS.Timeout | undefined;
     const contact = () => timer?.refresh();
     try {
-      const response = await connection.send(
+      const body = await connection.send(
         {
           method: "GET",
           path,
@@ -46,14 +46,14 @@ export async function* events(
           signal: signal ? AbortSignal.any([signal, lost.signal]) : lost.signal,
           readTimeout: silence,
         },
-        (response) => response,
+        streamOf,
       );
       timer = setTimeout(() => lost.abort(), silence);
       const parser = new EventSourceParserStream({
         onRetry: (milliseconds) => (pause = milliseconds),
         onComment: contact,
       });
-      for await (const message of response.body!.pipeThrough(new TextDecoderStream()).pipeThrough(parser)) {
+      for await (const message of body.pipeThrough(new TextDecoderStream()).pipeThrough(parser)) {
         contact();
         last = message.id ?? last;
         const event = { type: message.event, id: last ?? "", data: JSON.parse(message.data) } as ChatEvent;
@@ -69,4 +69,12 @@ export async function* events(
     }
     await sleep(pause * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
   }
+}
+
+/** Returns the stream of an answer. A page of a proxy is a failure, and the request is repeated. */
+function streamOf({ headers, body }: Response) {
+  if (!body || !headers.get("content-type")?.startsWith("text/event-stream")) {
+    throw new Error("the answer is no stream of events");
+  }
+  return body;
 }

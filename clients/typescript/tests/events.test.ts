@@ -23,6 +23,7 @@ test("the stream resumes after the last event, and ends with the chat", async (t
   const bytes = Buffer.from(greeting + event("1", "output", output(0)) + event("2", "output", output(1)).slice(0, -2));
   const { url, arrived } = await serve(t, (response, _, number) => {
     if (number === 2) return problem(response, 503, "shutting_down", { "retry-after": "0" });
+    if (number === 3) return response.writeHead(200, { "content-type": "text/html" }).end("a page of a proxy");
     response.writeHead(200, head);
     // The connection is cut in the middle of an event.
     if (number === 0) return response.write(bytes, () => response.destroy());
@@ -40,7 +41,7 @@ test("the stream resumes after the last event, and ends with the chat", async (t
   ]);
   assert.deepEqual(
     arrived.map(({ headers }) => headers["last-event-id"]),
-    ["0", "1", "2", "2"],
+    ["0", "1", "2", "2", "2"],
   );
   assert.equal(arrived[0]?.url, "/v1/chats/c/events?call=1.0&output=true");
 });
