@@ -18,6 +18,8 @@ mod generated;
 mod mcp;
 /// The client for Python.
 mod python;
+/// The client for TypeScript.
+mod typescript;
 /// A proxy that loses replies.
 mod unreliable;
 

@@ -30,17 +30,11 @@ impl Example {
 
     /// The one in TypeScript, built.
     async fn typescript() -> Self {
-        let modules = prepared("typescript").join("node_modules");
-        let sources = scripts(&modules, "examples/chat/typescript");
-        let mut tsc = clean(modules.join(".bin/tsc"));
-        tsc.current_dir(sources.path());
-        let output = run(tsc).await;
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{said}");
+        let built = super::typescript::built().await;
         Self {
             interpreter: "node".into(),
-            program: sources.path().join("dist/chat.js"),
-            _built: Some(sources),
+            program: built.path().join("examples/chat/typescript/dist/chat.js"),
+            _built: Some(built),
         }
     }
 
@@ -71,6 +65,8 @@ fn addresses(command: &mut Command, model: &str, toolhost: &str) {
         .env("AWS_ACCESS_KEY_ID", "none")
         .env("AWS_SECRET_ACCESS_KEY", "none")
         .env("AWS_DEFAULT_REGION", "us-east-1")
+        // The same for JavaScript.
+        .env("AWS_REGION", "us-east-1")
         .env("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", model)
         .env("TOOLHOST_URL", toolhost)
         .env("TOOLHOST_TOKEN", TOKEN);
@@ -198,7 +194,14 @@ async fn a_chat_in_python() {
 #[tokio::test]
 async fn a_chat_in_typescript() {
     let example = Example::typescript().await;
-    writes_a_note(example, &["openai", "anthropic"]).await;
+    let providers = [
+        "openai",
+        "openai-responses",
+        "anthropic",
+        "gemini",
+        "bedrock",
+    ];
+    writes_a_note(example, &providers).await;
 }
 
 #[needs(client = "python")]
@@ -210,7 +213,8 @@ async fn a_chat_in_python_answers_mistakes() {
 #[needs(client = "typescript")]
 #[tokio::test]
 async fn a_chat_in_typescript_answers_mistakes() {
-    answers_mistakes(Example::typescript().await, &["openai"]).await;
+    let providers = ["openai", "openai-responses"];
+    answers_mistakes(Example::typescript().await, &providers).await;
 }
 
 #[needs(client = "python")]

@@ -5,7 +5,7 @@ use toolhost_needs::needs;
 use super::*;
 
 /// Starts a server, and writes its description where a generator finds it.
-async fn described(workspace: &Path) -> (Serving, PathBuf) {
+pub(super) async fn described(workspace: &Path) -> (Serving, PathBuf) {
     let serving = serving(workspace, &[]);
     let client = crate::harness::client();
     let url = format!("{}/openapi.json", serving.url);

@@ -40,7 +40,8 @@ class ChatCompletions:
         return {**message, "tool_calls": calls} if calls else message
 
     def head(self, request, kind):
-        return {"id": "chatcmpl-1", "object": kind, "created": 0, "model": request["model"]}
+        # LangGraph replaces a message by one with the same id.
+        return {"id": f"chatcmpl-{len(request['messages'])}", "object": kind, "created": 0, "model": request["model"]}
 
     def write(self, request, said: Said):
         choice = {"index": 0, "message": self.message(said), "logprobs": None, "finish_reason": reason(said)}

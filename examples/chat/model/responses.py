@@ -42,7 +42,7 @@ class Responses:
             # The SDK wants items to have ids of their own, even if calls share one.
             item = {"type": "function_call", "id": f"fc_{place}_{call.id}", "status": "completed"}
             output.append({**item, "call_id": call.id, "name": call.tool, "arguments": arguments})
-        response = {"id": "resp_1", "object": "response", "created_at": 0, "status": "completed"}
+        response = {"id": f"resp_{len(request['input'])}", "object": "response", "created_at": 0, "status": "completed"}
         choice = {"tools": [], "tool_choice": "auto", "parallel_tool_calls": True}
         return {**response, **choice, "model": request["model"], "output": output}
 

@@ -1,63 +1,88 @@
 // A chat with tools: the model asks for calls, Toolhost runs them, and so on until the model has an answer.
 //
-// Keys and addresses are in the variables that the SDKs read (OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY,
-// ANTHROPIC_BASE_URL) and in TOOLHOST_URL and TOOLHOST_TOKEN. Ctrl-C cancels the call that runs.
+// Each provider has a loop of its own: anthropic.ts, openai.ts, openai-responses.ts, gemini.ts and bedrock.ts. Keys and
+// addresses are in the variables that the SDKs and the client read. Ctrl-C cancels the calls that run.
 
 import { randomUUID } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { parseArgs } from "node:util";
 
-import { begin, type Call, type Result } from "./providers.js";
-import { type Dialect, Refused, textOf, Toolhost } from "./toolhost.js";
+import { type Call, type Chat, Toolhost } from "toolhost-client";
+
+/** What a loop needs besides its messages. */
+export interface Settings {
+  model: string;
+  /** Shows a text of the model to the user. */
+  print(text: string): void;
+  /** Stores the messages. A loop that is given stored messages goes on where it was. */
+  store(messages: unknown[]): Promise<void>;
+  signal: AbortSignal;
+}
+
+/** A module with the loop of a provider. */
+interface Provider {
+  converse(chat: Chat, messages: unknown[], settings: Settings): Promise<void>;
+  callsOf(messages: unknown[]): Call[];
+  /** Reads stored messages that are more than JSON. */
+  revive?(key: string, value: unknown): unknown;
+}
+
+const PROVIDERS = ["anthropic", "openai", "openai-responses", "gemini", "bedrock"];
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     provider: { type: "string", default: "openai" },
     model: { type: "string", default: "scripted" },
-    // The scope of processes, and of call ids.
+    // The scope of processes, and of the ids of calls.
     chat: { type: "string", default: `chat-${randomUUID()}` },
+    // The file of the messages. With it, a chat that was interrupted goes on without a prompt.
+    messages: { type: "string" },
   },
 });
-const { TOOLHOST_URL = "http://127.0.0.1:7411", TOOLHOST_TOKEN } = process.env;
+const { provider: name, messages: path } = options;
 const [prompt] = positionals;
-if (!prompt || !TOOLHOST_TOKEN) {
-  console.error("usage: TOOLHOST_TOKEN=… node dist/chat.js [--provider openai|anthropic] [--model NAME] PROMPT");
+const isStored = path !== undefined && existsSync(path);
+if (!PROVIDERS.includes(name) || !(prompt || isStored)) {
+  console.error(
+    `usage: node dist/chat.js [--provider ${PROVIDERS.join("|")}] [--model NAME] [--chat ID] [--messages FILE] PROMPT`,
+  );
   process.exit(2);
 }
 
-const toolhost = new Toolhost(TOOLHOST_URL, TOOLHOST_TOKEN, options.chat);
-const chat = await begin(options.provider as Dialect, options.model, toolhost);
+const provider: Provider = await import(`./${name}.js`);
+const messages: unknown[] = isStored ? JSON.parse(await readFile(path, "utf8"), provider.revive) : [];
+if (prompt) messages.push(said(prompt));
+
 const interrupted = new AbortController();
-process.once("SIGINT", () => interrupted.abort());
-
-chat.user(prompt);
-for (let turn = 1; ; turn++) {
-  const calls = await chat.ask((text) => process.stdout.write(text));
-  process.stdout.write("\n");
-  if (calls.length === 0) break;
-  // A chat server stores the turn and the id of the chat here, before anything runs: after a restart it asks for the same calls
-  // again, and none runs twice.
-  // Calls of one turn do not depend on each other. The ids of models are no ids: some give each turn a `call_0`, some give one to
-  // two calls of a turn.
-  const results = await Promise.all(calls.map((call, index) => run(`${turn}.${index}`, call)));
-  if (interrupted.signal.aborted) process.exit(130);
-  chat.results(results);
+let cancelled: Call[] = [];
+process.once("SIGINT", () => {
+  cancelled = provider.callsOf(messages);
+  interrupted.abort();
+});
+const store = async (messages: unknown[]) => {
+  if (!path) return;
+  await writeFile(`${path}.new`, JSON.stringify(messages));
+  await rename(`${path}.new`, path);
+};
+const print = (text: string) => void process.stdout.write(text);
+try {
+  await provider.converse(new Toolhost().chat(options.chat), messages, {
+    model: options.model,
+    print,
+    store,
+    signal: interrupted.signal,
+  });
+} catch (error) {
+  // The SDKs throw if they are interrupted.
+  if (!interrupted.signal.aborted) throw error;
 }
+for (const { id } of cancelled) console.error(`cancelled ${id}`);
+if (interrupted.signal.aborted) process.exit(130);
 
-async function run(id: string, call: Call): Promise<Result> {
-  console.error(`[${call.tool} ${JSON.stringify(call.arguments)}]`);
-  try {
-    const reply = await toolhost.call(id, call.tool, call.arguments, interrupted.signal);
-    return { call, text: textOf(reply), isError: reply.is_error };
-  } catch (error) {
-    if (interrupted.signal.aborted) {
-      // Without this the call would go on: a client that goes away only detaches.
-      await toolhost.cancel(id);
-      console.error(`cancelled ${id}`);
-      return { call, text: "cancelled", isError: true };
-    }
-    // The provider wants a result for each call, and the model can make a better one.
-    if (error instanceof Refused) return { call, text: error.message, isError: true };
-    throw error;
-  }
+/** Returns the user's message. */
+function said(text: string): unknown {
+  if (name === "gemini") return { role: "user", parts: [{ text }] };
+  return { role: "user", content: name === "bedrock" ? [{ text }] : text };
 }
