@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .host import AsyncToolhost
 
 
-class AsyncChat:
+class AsyncChat(AsyncProcesses):
     """The tools of Toolhost for one conversation."""
 
     def __init__(self, toolhost: AsyncToolhost, id: str) -> None:
         self.id, self.toolhost = id, toolhost
         self._path, self._home = f"/v1/chats/{quote(id, safe='')}", Home(toolhost.url)
-        self.files, self.processes = AsyncFiles(self), AsyncProcesses(self)
+        self.files = AsyncFiles(self)
 
     async def tools(self, format: str = "json", *, strict: bool = False) -> Any:
         """Returns the tools in the format of a provider, with those that were found in this chat."""

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from .host import Toolhost
 
 
-class Chat:
+class Chat(Processes):
     """The tools of Toolhost for one conversation."""
 
     def __init__(self, toolhost: Toolhost, id: str) -> None:
         self.id, self.toolhost = id, toolhost
         self._path, self._home = f"/v1/chats/{quote(id, safe='')}", Home(toolhost.url)
-        self.files, self.processes = Files(self), Processes(self)
+        self.files = Files(self)
 
     def tools(self, format: str = "json", *, strict: bool = False) -> Any:
         """Returns the tools in the format of a provider, with those that were found in this chat."""

@@ -25,7 +25,7 @@ class Toolhost:
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, patience: float = 60, deadline: float = 4000
+        self, url: str | None = None, token: str | None = None, *, patience: float = 300, deadline: float = 4000
     ) -> None:
         url = url or os.environ.get("TOOLHOST_URL", "http://127.0.0.1:7411")
         token = token or os.environ.get("TOOLHOST_TOKEN", "")
