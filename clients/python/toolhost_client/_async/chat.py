@@ -26,8 +26,14 @@ if TYPE_CHECKING:
 class AsyncChat(AsyncProcesses):
     """The tools of Toolhost for one conversation."""
 
-    def __init__(self, toolhost: AsyncToolhost, id: str) -> None:
-        self.id, self.toolhost = id, toolhost
+    def __init__(
+        self,
+        toolhost: AsyncToolhost,
+        id: str,
+        workspace: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        self.id, self.toolhost, self.workspace, self.attributes = id, toolhost, workspace, attributes
         self._path, self._home = f"/v1/chats/{quote(id, safe='')}", Home(toolhost.url)
         self.files = AsyncFiles(self)
 
@@ -48,7 +54,8 @@ class AsyncChat(AsyncProcesses):
 
         The id is unique in the chat, and the same again after a restart. The arguments may be the text that a model wrote.
         """
-        fields = {"tool": tool, "arguments": arguments, "workspace": workspace, "attributes": attributes}
+        fields = {"workspace": workspace or self.workspace, "attributes": attributes or self.attributes}
+        fields |= {"tool": tool, "arguments": arguments}
         body = {name: value for name, value in fields.items() if value is not None}
         return reply_of(await self._json("PUT", call_path(id), json=body))
 

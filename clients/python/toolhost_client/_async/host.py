@@ -49,9 +49,12 @@ class AsyncToolhost:
         """Closes the connections. Calls that run go on."""
         await self._http.aclose()
 
-    def chat(self, id: str) -> AsyncChat:
-        """Returns a chat. The id is that of your conversation. Sends nothing."""
-        return AsyncChat(self, id)
+    def chat(self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None) -> AsyncChat:
+        """Returns a chat, of which each call has this workspace and these attributes. Sends nothing.
+
+        The id is that of your conversation.
+        """
+        return AsyncChat(self, id, workspace, attributes)
 
     async def tools(self, format: str = "json", *, strict: bool = False, chat: str | None = None) -> Any:
         """Returns the tools in the format of a provider. docs/http.md has the list of formats."""

@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 class Chat(Processes):
     """The tools of Toolhost for one conversation."""
 
-    def __init__(self, toolhost: Toolhost, id: str) -> None:
-        self.id, self.toolhost = id, toolhost
+    def __init__(
+        self,
+        toolhost: Toolhost,
+        id: str,
+        workspace: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        self.id, self.toolhost, self.workspace, self.attributes = id, toolhost, workspace, attributes
         self._path, self._home = f"/v1/chats/{quote(id, safe='')}", Home(toolhost.url)
         self.files = Files(self)
 
@@ -50,7 +56,8 @@ class Chat(Processes):
 
         The id is unique in the chat, and the same again after a restart. The arguments may be the text that a model wrote.
         """
-        fields = {"tool": tool, "arguments": arguments, "workspace": workspace, "attributes": attributes}
+        fields = {"workspace": workspace or self.workspace, "attributes": attributes or self.attributes}
+        fields |= {"tool": tool, "arguments": arguments}
         body = {name: value for name, value in fields.items() if value is not None}
         return reply_of(self._json("PUT", call_path(id), json=body))
 

@@ -51,9 +51,14 @@ class Toolhost:
         """Closes the connections. Calls that run go on."""
         self._http.close()
 
-    def chat(self, id: str) -> Chat:
-        """Returns a chat. The id is that of your conversation. Sends nothing."""
-        return Chat(self, id)
+    def chat(
+        self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None
+    ) -> Chat:
+        """Returns a chat, of which each call has this workspace and these attributes. Sends nothing.
+
+        The id is that of your conversation.
+        """
+        return Chat(self, id, workspace, attributes)
 
     def tools(self, format: str = "json", *, strict: bool = False, chat: str | None = None) -> Any:
         """Returns the tools in the format of a provider. docs/http.md has the list of formats."""
