@@ -1,4 +1,4 @@
-"""A chat: its calls, its events, and what else belongs to a conversation."""
+"""A chat: its calls, events, links, ports and workspace."""
 
 # Made of _async by generate.py.
 
@@ -104,10 +104,10 @@ class Chat(Processes):
     def events(
         self, *, after: str | None = None, call: str | None = None, output: bool = True
     ) -> Iterator[Event]:
-        """Yields what happens in the chat until it ends. Connects again by itself, and goes on after the last event.
+        """Yields the events of the chat until it ends. Connects again by itself, and goes on after the last event.
 
-        The first iteration connects. `after` is the id of the last event that you have. After a `Reset`, get what matters:
-        earlier events are lost.
+        The first iteration connects. `after` is the id of the last event that you have. After a `Reset`, earlier
+        events are lost: get the calls, processes and output that matter.
         """
         pause = 1.0
         while True:

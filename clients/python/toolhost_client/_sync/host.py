@@ -51,9 +51,7 @@ class Toolhost:
         """Closes the connections. Calls that run go on."""
         self._http.close()
 
-    def chat(
-        self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None
-    ) -> Chat:
+    def chat(self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None) -> Chat:
         """Returns a chat, of which each call has this workspace and these attributes. Sends nothing.
 
         The id is that of your conversation.

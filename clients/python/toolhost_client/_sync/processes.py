@@ -71,7 +71,7 @@ class Processes:
         return id
 
     def notices(self) -> list[Notice]:
-        """Returns what the chat waits for, and what it was told in the last day."""
+        """Returns the notices that the chat waits for, and those that it was told in the last day."""
         notices: list[Notice] = (self._json("GET", "/notices"))["notices"]
         return notices
 
