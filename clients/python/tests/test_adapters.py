@@ -1,4 +1,4 @@
-"""The adapters of providers, on recorded messages: which calls are open, and what is appended for their outcomes."""
+"""The adapters of providers, on recorded messages: open calls, and the messages for their outcomes."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ OUTCOMES = [
     reply(Json({"ä": 1}), Image("image/png", PNG), Text(""), Image("image/svg+xml", PNG), Audio("audio/wav", PNG)),
     Refused("gone", 410, "too late"),
 ]
-REFUSED = "gone: too late\nThe call may have run. Look at what it changed before you repeat it."
+REFUSED = "gone: too late\nThe call may have run. Look at its effects before you repeat it."
 AFTER = "[image, image/svg+xml]\n[audio, audio/wav]"
 
 

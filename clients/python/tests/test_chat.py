@@ -50,24 +50,24 @@ def test_processes(toolhost: Toolhost) -> None:
     command = "read line; echo got $line; exec sleep 1000"
     started = chat.call("1.0", "execute", {"command": command, "run_in_background": True, "keep_input_open": True})
     [id] = started.processes
-    assert chat.processes.get(id)["takes_input"]
-    notices = {chat.processes.notify_output(id, "got"), chat.processes.notify_exit(id)}
+    assert chat.process(id)["takes_input"]
+    notices = {chat.notify(id, "got"), chat.notify(id)}
     # The events that are kept follow a reset.
     events = chat.events(call="1.0", after="none-0")
-    chat.processes.input(id, b"a line\n")
+    chat.input(id, b"a line\n")
     output = next(event for event in events if isinstance(event, Output))
     assert (output.process, output.text) == (id, "got a line\n")
-    assert chat.processes.output(id, since=4)["text"] == "a line\n"
-    assert [process["id"] for process in chat.processes.list(running=True)] == [id]
-    chat.processes.signal(id, "kill")
+    assert chat.output(id, since=4)["text"] == "a line\n"
+    assert [process["id"] for process in chat.processes(running=True)] == [id]
+    chat.signal(id, "kill")
     assert next(event for event in events if isinstance(event, ProcessChanged)).signal == "SIGKILL"
     with pytest.raises(Refused) as refused:
-        chat.processes.input(id, "too late")
+        chat.input(id, "too late")
     assert refused.value.code == "no_input"
-    assert {notice["id"] for notice in chat.processes.notices()} == notices
+    assert {notice["id"] for notice in chat.notices()} == notices
     for notice in notices:
-        chat.processes.forget(notice)
-    assert chat.processes.notices() == []
+        chat.forget(notice)
+    assert chat.notices() == []
 
 
 def test_files(toolhost: Toolhost, tmp_path: Path) -> None:
@@ -77,22 +77,22 @@ def test_files(toolhost: Toolhost, tmp_path: Path) -> None:
     def stream() -> Iterator[bytes]:
         yield from [b"in ", b"pieces"]
 
-    etag = chat.files.write("in/a file?.txt", b"bytes")
-    chat.files.write("in/local", local)
-    chat.files.write("in/stream", stream)
+    etag = chat.files.put("in/a file?.txt", b"bytes")
+    chat.files.put("in/local", local)
+    chat.files.put("in/stream", stream)
     assert [entry["name"] for entry in chat.files.list("in")] == ["a file?.txt", "local", "stream"]
     assert chat.files.read("in/a file?.txt") == b"bytes"
     assert chat.files.read("in/stream") == b"in pieces"
-    with chat.files.open("in/local") as response:
+    with chat.files.get("in/local") as response:
         assert sum(map(len, response.iter_bytes())) == 3_000_000
-    with chat.files.open("in", archive="zip") as response:
+    with chat.files.archive("in") as response:
         archive = zipfile.ZipFile(io.BytesIO(response.read()))
         assert len(archive.namelist()) == 3
     for conditions in ({"if_none_match": "*"}, {"if_match": '"other"'}):
         with pytest.raises(Refused) as refused:
-            chat.files.write("in/a file?.txt", b"new", **conditions)
+            chat.files.put("in/a file?.txt", b"new", **conditions)
         assert refused.value.code == "file_changed"
-    chat.files.write("in/a file?.txt", b"new", if_match=etag)
+    chat.files.put("in/a file?.txt", b"new", if_match=etag)
     absolute = str(tmp_path / "workspace/in/a file?.txt")
     assert chat.files.read(absolute) == b"new"
     assert chat.link("in/stream", 3600)["size"] == 9
@@ -162,8 +162,8 @@ def test_a_task_that_is_cancelled_cancels_its_calls(server: Server) -> None:
     async def main() -> None:
         async with AsyncToolhost(f"unix:{server.directory}/state/toolhost.sock", TOKEN) as toolhost:
             chat = toolhost.chat("c")
-            await chat.files.write("stream", stream)
-            await chat.files.write("local", server.directory / "workspace/stream")
+            await chat.files.put("stream", stream)
+            await chat.files.put("local", server.directory / "workspace/stream")
             assert [entry["name"] async for entry in chat.files.list()] == ["local", "stream"]
             calls = [
                 Call(
@@ -177,7 +177,7 @@ def test_a_task_that_is_cancelled_cancels_its_calls(server: Server) -> None:
             async with anyio.create_task_group() as group:
                 group.start_soon(chat.run, calls)
                 async for event in chat.events():
-                    if isinstance(event, ProcessStarted) and len(await chat.processes.list(running=True)) == 2:
+                    if isinstance(event, ProcessStarted) and len(await chat.processes(running=True)) == 2:
                         break
                 group.cancel_scope.cancel()
             for call in calls:

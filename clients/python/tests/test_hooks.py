@@ -45,7 +45,7 @@ def test_a_server_asks_and_tells(answers: Answers, server: Server, tmp_path: Pat
         refused = chat.call("1.0", "execute", {"command": "echo one"})
         assert refused.is_error and "not today" in refused.text
         [process] = chat.call("1.1", "execute", {"command": "echo two"}).processes
-        notice = chat.processes.notify_exit(process)
+        notice = chat.notify(process)
         assert told.wait(300)
 
     asked, _, (_, path, headers, body) = answers.requests

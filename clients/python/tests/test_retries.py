@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import signal
@@ -157,7 +158,7 @@ def test_a_call_is_repeated_until_it_has_its_reply(call: Callable[..., Reply], a
     method, path, headers, body = answers.requests[-1]
     assert (method, path) == ("PUT", "/v1/chats/a%20chat/calls/1.0")
     assert headers["authorization"] == "Bearer token"
-    assert body == b'{"tool":"execute","arguments":{"command":"true"}}'
+    assert json.loads(body) == {"tool": "execute", "arguments": {"command": "true"}}
 
 
 @both
@@ -175,6 +176,15 @@ def test_a_server_that_is_not_there_is_given_up(call: Callable[..., Reply]) -> N
         taken.bind(("127.0.0.1", 0))
         with pytest.raises(Unanswered, match="ConnectError"):
             call(f"http://127.0.0.1:{taken.getsockname()[1]}", patience=0.3)
+
+
+def test_each_call_of_a_chat_has_its_attributes(answers: Answers) -> None:
+    answers.answers = [Answer(200, reply())]
+    with Toolhost(answers.url, "token") as toolhost:
+        chat = toolhost.chat("c", workspace="team/web", attributes={"locale": "de"})
+        chat.run([Call("1.0", "execute", "{}", "x")])
+    sent = {"workspace": "team/web", "attributes": {"locale": "de"}, "tool": "execute", "arguments": "{}"}
+    assert json.loads(answers.requests[0][3]) == sent
 
 
 def test_an_interruption_cancels_calls_that_are_being_repeated(answers: Answers) -> None:

@@ -1,4 +1,4 @@
-"""Calls as a model asks for them, and what became of them."""
+"""Calls as a model asks for them, and their outcomes."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class Call:
     model_id: str
 
 
-# What a model is told of a call.
+# The outcome of a call, for a model.
 Outcome = Reply | Refused

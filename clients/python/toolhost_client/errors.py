@@ -31,7 +31,7 @@ class Refused(Exception):
     @property
     def text(self) -> str:
         """The result of the call for a model."""
-        advice = "\nThe call may have run. Look at what it changed before you repeat it." if self.may_have_run else ""
+        advice = "\nThe call may have run. Look at its effects before you repeat it." if self.may_have_run else ""
         return f"{self}{advice}"
 
 

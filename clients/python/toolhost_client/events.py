@@ -1,4 +1,4 @@
-"""Events of a chat, one type for each kind. docs/http.md tells what the fields mean."""
+"""Events of a chat, one type for each kind. docs/http.md explains the fields."""
 
 from __future__ import annotations
 

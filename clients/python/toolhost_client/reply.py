@@ -89,7 +89,7 @@ class CallError:
 
 @dataclass(frozen=True)
 class Reply:
-    """The reply of a call that has ended. docs/http.md tells what the fields mean."""
+    """The reply of a call that has ended. docs/http.md explains the fields."""
 
     id: str
     tool: str

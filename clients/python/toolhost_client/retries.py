@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
 from collections.abc import Callable, Mapping
@@ -11,6 +12,7 @@ from email.utils import parsedate_to_datetime
 
 from .errors import Refused, Unanswered
 
+LOG = logging.getLogger("toolhost_client")
 # An attempt that failed after this many seconds was accepted: most likely the call runs.
 ACCEPTED = 20
 # The longest pause in seconds, if the server names none.
@@ -67,6 +69,8 @@ class Attempts:
         pause = (wait or 0) + min(0.1 * 2.0**self.failures, LONGEST) * random.uniform(0.5, 1)
         if now + pause >= min(self.failing_since + self.patience + (wait or 0), self.deadline):
             raise Unanswered(f"{self.what} got no answer: {reason}")
+        if self.failures > 2:
+            LOG.warning("%s got no answer, and is repeated in %.0f s: %s", self.what, pause, reason)
         return pause
 
 

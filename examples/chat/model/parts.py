@@ -52,8 +52,9 @@ def names(tools, schema_of) -> set[str]:
 
 
 def pieces(text: str):
-    """A text in pieces, as a stream brings it."""
-    return [text[at : at + 12] for at in range(0, len(text), 12)]
+    """A text in pieces, as a stream brings it: about a hundred of a long text, because SDKs are slow with more."""
+    size = max(12, len(text) // 100)
+    return [text[at : at + size] for at in range(0, len(text), size)]
 
 
 def arguments_of(text: str) -> dict | str:

@@ -27,12 +27,18 @@ class AsyncFiles:
         self._chat = chat
 
     @asynccontextmanager
-    async def open(self, path: str, *, archive: Archive | None = None) -> AsyncIterator[httpx2.Response]:
-        """Yields the answer with a file or, with `archive`, a directory. Its `aiter_bytes()` are the content as a stream.
+    async def get(self, path: str) -> AsyncIterator[httpx2.Response]:
+        """Yields the answer with a file. Its `aiter_bytes()` are the content as a stream.
 
         A stream that breaks raises `httpx2.TransportError`.
         """
-        async with self._chat._stream("GET", file_path(path), params={"archive": archive}) as response:
+        async with self._chat._stream("GET", file_path(path)) as response:
+            yield response
+
+    @asynccontextmanager
+    async def archive(self, path: str = "", format: Archive = "zip") -> AsyncIterator[httpx2.Response]:
+        """Yields the answer with all that is in a directory, as a stream like that of `get`."""
+        async with self._chat._stream("GET", file_path(path), params={"archive": format}) as response:
             yield response
 
     async def read(self, path: str) -> bytes:
@@ -40,7 +46,7 @@ class AsyncFiles:
         async with self._chat._stream("GET", file_path(path), whole="") as response:
             return bytes(response.content)
 
-    async def write(
+    async def put(
         self,
         path: str,
         content: bytes | Path | Callable[[], AsyncIterator[bytes]],

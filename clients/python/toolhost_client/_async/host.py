@@ -23,7 +23,7 @@ class AsyncToolhost:
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, patience: float = 60, deadline: float = 4000
+        self, url: str | None = None, token: str | None = None, *, patience: float = 300, deadline: float = 4000
     ) -> None:
         url = url or os.environ.get("TOOLHOST_URL", "http://127.0.0.1:7411")
         token = token or os.environ.get("TOOLHOST_TOKEN", "")
@@ -49,9 +49,12 @@ class AsyncToolhost:
         """Closes the connections. Calls that run go on."""
         await self._http.aclose()
 
-    def chat(self, id: str) -> AsyncChat:
-        """Returns a chat. The id is that of your conversation. Sends nothing."""
-        return AsyncChat(self, id)
+    def chat(self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None) -> AsyncChat:
+        """Returns a chat, of which each call has this workspace and these attributes. Sends nothing.
+
+        The id is that of your conversation.
+        """
+        return AsyncChat(self, id, workspace, attributes)
 
     async def tools(self, format: str = "json", *, strict: bool = False, chat: str | None = None) -> Any:
         """Returns the tools in the format of a provider. docs/http.md has the list of formats."""

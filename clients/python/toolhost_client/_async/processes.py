@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import base64
 import uuid
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from ..types import Notice, Output, Process, ProcessDetails
 
-if TYPE_CHECKING:
-    from .chat import AsyncChat
-
 Signal = Literal["interrupt", "terminate", "kill", "hangup", "quit", "user1", "user2"]
-Notices = list[Notice]
 
 
 class AsyncProcesses:
-    """The processes that the calls of a chat started."""
+    """The part of a chat that concerns the processes that its calls started."""
 
-    def __init__(self, chat: AsyncChat) -> None:
-        self._chat = chat
-
-    async def list(self, *, running: bool | None = None, limit: int | None = None) -> list[Process]:
+    async def processes(self, *, running: bool | None = None, limit: int | None = None) -> list[Process]:
         """Returns the processes: running, lingering, then ended ones, each newest first."""
         params = {"running": running, "limit": limit}
-        processes: list[Process] = (await self._chat._json("GET", "/processes", params=params))["processes"]
+        processes: list[Process] = (await self._json("GET", "/processes", params=params))["processes"]
         return processes
 
-    async def get(self, process: str) -> ProcessDetails:
+    async def process(self, process: str) -> ProcessDetails:
         """Returns the state of a process."""
-        details: ProcessDetails = await self._chat._json("GET", process_path(process))
+        details: ProcessDetails = await self._json("GET", process_path(process))
         return details
 
     async def output(self, process: str, since: int = 0, max: int | None = None) -> Output:
         """Returns output from a cursor on, `max` bytes at most."""
         params = {"since": since, "max": max}
-        output: Output = await self._chat._json("GET", f"{process_path(process)}/output", params=params)
+        output: Output = await self._json("GET", f"{process_path(process)}/output", params=params)
         return output
 
     async def signal(self, process: str, signal: Signal, *, grace_ms: int | None = None) -> ProcessDetails:
@@ -66,29 +59,29 @@ class AsyncProcesses:
             body["size"] = {"rows": size[0], "columns": size[1]}
         return await self._post(f"{process_path(process)}/input", body)
 
-    async def notify_exit(self, process: str) -> str:
-        """Asks to be told once that the process has ended. Returns the id of the notice."""
-        return await self._notify(process, {"on": "exit"})
+    async def notify(self, process: str, pattern: str | None = None, since: int = 0) -> str:
+        """Asks to be told once that the process has ended, or that its output matches a regular expression.
 
-    async def notify_output(self, process: str, pattern: str, since: int = 0) -> str:
-        """Asks to be told once that the output matches a regular expression. Returns the id of the notice."""
-        return await self._notify(process, {"on": "output", "pattern": pattern, "since": since})
+        Returns the id of the notice.
+        """
+        body = {"on": "exit"} if pattern is None else {"on": "output", "pattern": pattern, "since": since}
+        id: str = (await self._post(f"{process_path(process)}/notices", body))["id"]
+        return id
 
-    async def notices(self) -> Notices:
-        """Returns what the chat waits for, and what it was told in the last day."""
-        notices: Notices = (await self._chat._json("GET", "/notices"))["notices"]
+    async def notices(self) -> list[Notice]:
+        """Returns the notices that the chat waits for, and those that it was told in the last day."""
+        notices: list[Notice] = (await self._json("GET", "/notices"))["notices"]
         return notices
 
     async def forget(self, notice: str) -> None:
         """Forgets a notice."""
-        await self._chat._json("DELETE", f"/notices/{quote(notice, safe='')}")
-
-    async def _notify(self, process: str, body: dict[str, Any]) -> str:
-        id: str = (await self._post(f"{process_path(process)}/notices", body))["id"]
-        return id
+        await self._json("DELETE", f"/notices/{quote(notice, safe='')}")
 
     async def _post(self, path: str, body: dict[str, Any]) -> Any:
-        return await self._chat._json("POST", path, json=body)
+        return await self._json("POST", path, json=body)
+
+    async def _json(self, method: str, path: str, **request: Any) -> Any:
+        raise NotImplementedError
 
 
 def process_path(process: str) -> str:

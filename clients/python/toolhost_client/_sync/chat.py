@@ -1,4 +1,4 @@
-"""A chat: its calls, its events, and what else belongs to a conversation."""
+"""A chat: its calls, events, links, ports and workspace."""
 
 # Made of _async by generate.py.
 
@@ -25,13 +25,19 @@ if TYPE_CHECKING:
     from .host import Toolhost
 
 
-class Chat:
+class Chat(Processes):
     """The tools of Toolhost for one conversation."""
 
-    def __init__(self, toolhost: Toolhost, id: str) -> None:
-        self.id, self.toolhost = id, toolhost
+    def __init__(
+        self,
+        toolhost: Toolhost,
+        id: str,
+        workspace: str | None = None,
+        attributes: Mapping[str, str] | None = None,
+    ) -> None:
+        self.id, self.toolhost, self.workspace, self.attributes = id, toolhost, workspace, attributes
         self._path, self._home = f"/v1/chats/{quote(id, safe='')}", Home(toolhost.url)
-        self.files, self.processes = Files(self), Processes(self)
+        self.files = Files(self)
 
     def tools(self, format: str = "json", *, strict: bool = False) -> Any:
         """Returns the tools in the format of a provider, with those that were found in this chat."""
@@ -50,7 +56,8 @@ class Chat:
 
         The id is unique in the chat, and the same again after a restart. The arguments may be the text that a model wrote.
         """
-        fields = {"tool": tool, "arguments": arguments, "workspace": workspace, "attributes": attributes}
+        fields = {"workspace": workspace or self.workspace, "attributes": attributes or self.attributes}
+        fields |= {"tool": tool, "arguments": arguments}
         body = {name: value for name, value in fields.items() if value is not None}
         return reply_of(self._json("PUT", call_path(id), json=body))
 
@@ -97,10 +104,10 @@ class Chat:
     def events(
         self, *, after: str | None = None, call: str | None = None, output: bool = True
     ) -> Iterator[Event]:
-        """Yields what happens in the chat until it ends. Connects again by itself, and goes on after the last event.
+        """Yields the events of the chat until it ends. Connects again by itself, and goes on after the last event.
 
-        The first iteration connects. `after` is the id of the last event that you have. After a `Reset`, get what matters:
-        earlier events are lost.
+        The first iteration connects. `after` is the id of the last event that you have. After a `Reset`, earlier
+        events are lost: get the calls, processes and output that matter.
         """
         pause = 1.0
         while True:

@@ -29,12 +29,18 @@ class Files:
         self._chat = chat
 
     @contextmanager
-    def open(self, path: str, *, archive: Archive | None = None) -> Iterator[httpx2.Response]:
-        """Yields the answer with a file or, with `archive`, a directory. Its `iter_bytes()` are the content as a stream.
+    def get(self, path: str) -> Iterator[httpx2.Response]:
+        """Yields the answer with a file. Its `iter_bytes()` are the content as a stream.
 
         A stream that breaks raises `httpx2.TransportError`.
         """
-        with self._chat._stream("GET", file_path(path), params={"archive": archive}) as response:
+        with self._chat._stream("GET", file_path(path)) as response:
+            yield response
+
+    @contextmanager
+    def archive(self, path: str = "", format: Archive = "zip") -> Iterator[httpx2.Response]:
+        """Yields the answer with all that is in a directory, as a stream like that of `get`."""
+        with self._chat._stream("GET", file_path(path), params={"archive": format}) as response:
             yield response
 
     def read(self, path: str) -> bytes:
@@ -42,7 +48,7 @@ class Files:
         with self._chat._stream("GET", file_path(path), whole="") as response:
             return bytes(response.content)
 
-    def write(
+    def put(
         self,
         path: str,
         content: bytes | Path | Callable[[], Iterator[bytes]],

@@ -25,7 +25,7 @@ class Toolhost:
     """
 
     def __init__(
-        self, url: str | None = None, token: str | None = None, *, patience: float = 60, deadline: float = 4000
+        self, url: str | None = None, token: str | None = None, *, patience: float = 300, deadline: float = 4000
     ) -> None:
         url = url or os.environ.get("TOOLHOST_URL", "http://127.0.0.1:7411")
         token = token or os.environ.get("TOOLHOST_TOKEN", "")
@@ -51,9 +51,12 @@ class Toolhost:
         """Closes the connections. Calls that run go on."""
         self._http.close()
 
-    def chat(self, id: str) -> Chat:
-        """Returns a chat. The id is that of your conversation. Sends nothing."""
-        return Chat(self, id)
+    def chat(self, id: str, *, workspace: str | None = None, attributes: Mapping[str, str] | None = None) -> Chat:
+        """Returns a chat, of which each call has this workspace and these attributes. Sends nothing.
+
+        The id is that of your conversation.
+        """
+        return Chat(self, id, workspace, attributes)
 
     def tools(self, format: str = "json", *, strict: bool = False, chat: str | None = None) -> Any:
         """Returns the tools in the format of a provider. docs/http.md has the list of formats."""

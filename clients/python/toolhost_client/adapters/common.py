@@ -1,8 +1,8 @@
-"""Common parts of the adapters of providers: which calls are open, what a model sees of an outcome, and how calls are run.
+"""Common parts of the adapters of providers: open calls, the texts and images of outcomes, and running the calls.
 
 Such an adapter consists of functions over the messages of its provider, which a chat server stores as JSON:
 
-- `turn(response)` returns the messages to append for what the model said.
+- `turn(response)` returns the messages to append for a response of the model.
 - `calls_of(messages, turn=None)` returns the calls of the last turn that have no result yet.
 - `results(calls, outcomes)` returns the messages to append for the outcomes of calls.
 - `run(chat, messages, turn=None)` does all of that with the calls: it runs each once, and returns the messages to append.
@@ -77,7 +77,7 @@ def open_calls(
 
 
 def pieces(outcome: Outcome, images: Sequence[str] = IMAGES) -> list[str | Image]:
-    """Returns what a model sees of an outcome: its images of these types, and everything else as texts between them."""
+    """Returns the images of an outcome that are of these types, and the texts between them."""
     if isinstance(outcome, Refused):
         return [outcome.text]
     found: list[str | Image] = []
@@ -93,12 +93,12 @@ def pieces(outcome: Outcome, images: Sequence[str] = IMAGES) -> list[str | Image
 
 
 def text(outcome: Outcome) -> str:
-    """Returns the texts that a model sees of an outcome whose images go elsewhere."""
+    """Returns the texts of an outcome whose images go into another message."""
     return "\n".join(piece for piece in pieces(outcome) if isinstance(piece, str))
 
 
 def plain(value: Any) -> Any:
-    """Returns a message of OpenAI's SDK as JSON, without what the SDK has parsed of it, which the API refuses."""
+    """Returns a message of OpenAI's SDK as JSON, without the parsed fields, which the API refuses."""
     if isinstance(value, list):
         return [plain(item) for item in value]
     if isinstance(value, dict):

@@ -47,7 +47,7 @@ class Tools:
 
 
 def call(tool: str, arguments: Mapping[str, Any] | str, id: str | None, *before: object) -> Call:
-    """Returns a call. Its id is made of the provider's, and of what comes before it, if that is known."""
+    """Returns a call. Its id is that of the provider after the parts in `before` that are known."""
     known = [str(part) for part in before if part not in (None, "")]
     # A call id has visible characters without a slash.
     name = re.sub("[^!-.0-~]", "_", ".".join([*known, id or str(uuid.uuid4())]))
