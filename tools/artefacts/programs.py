@@ -71,8 +71,10 @@ def compile_for(target: Target) -> Programs:
     target_dir = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).absolute()
     made = []
     for name, (profile, arguments) in PROGRAMS.items():
-        cargo = ["cargo", "zigbuild", "--locked", "--target", target.triple, "--profile", profile]
-        subprocess.run([*cargo, *arguments, "--bin", name], check=True, cwd=ROOT, env=environment(target, target_dir))
+        cargo = ["cargo-zigbuild", "rustc", "--locked", "--target", target.triple, "--profile", profile]
+        # The linker of zig otherwise makes a program that is always at the same address.
+        cargo += [*arguments, "--bin", name, "--", "-Clink-arg=-pie"]
+        subprocess.run(cargo, check=True, cwd=ROOT, env=environment(target, target_dir))
         made.append(target_dir / target.triple / profile / name)
         check_static(made[-1])
     size = made[1].stat().st_size
@@ -82,10 +84,12 @@ def compile_for(target: Target) -> Programs:
 
 
 def check_static(program: Path) -> None:
-    """Fails unless a program is an ELF file without an interpreter, so that it needs no library of the system."""
+    """Fails unless a program can be at any address (`ET_DYN`) and names no interpreter, so that it needs no library of the system."""
     content = program.read_bytes()
     if content[:5] != b"\x7fELF\x02":
         raise SystemExit(f"{program} is no ELF file of 64 bits")
+    if content[16] != 3:
+        raise SystemExit(f"{program} is always at the same address")
     table = int.from_bytes(content[32:40], "little")
     size = int.from_bytes(content[54:56], "little")
     for index in range(int.from_bytes(content[56:58], "little")):
