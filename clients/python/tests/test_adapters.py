@@ -108,6 +108,15 @@ REFUSED = "gone: too late\nThe call may have run. Look at its effects before you
 AFTER = "[image, image/svg+xml]\n[audio, audio/wav]"
 
 
+
+def test_an_error_has_no_images_which_anthropic_would_refuse() -> None:
+    failed = reply(Text("no"), Image("image/png", PNG), is_error=True)
+    [message] = anthropic.results([CALLS[0]], [failed])
+    text = "no\n[image, image/png]"
+    [result] = message["content"]
+    assert (result["content"], result["is_error"]) == ([{"type": "text", "text": text}], True)
+
+
 def test_results_of_chat_completions() -> None:
     assert openai.results(CALLS, OUTCOMES) == [
         {"role": "tool", "tool_call_id": "a", "content": '{"ä": 1}\n\n' + AFTER},

@@ -77,12 +77,15 @@ def open_calls(
 
 
 def pieces(outcome: Outcome, images: Sequence[str] = IMAGES) -> list[str | Image]:
-    """Returns the images of an outcome that are of these types, and the texts between them."""
+    """Returns the images of an outcome that are of these types, and the texts between them.
+
+    An error has no images, because Anthropic refuses them there.
+    """
     if isinstance(outcome, Refused):
         return [outcome.text]
     found: list[str | Image] = []
     for part in outcome.content:
-        if isinstance(part, Image) and part.media_type in images:
+        if isinstance(part, Image) and part.media_type in images and not outcome.is_error:
             found.append(part)
         elif found and isinstance(found[-1], str):
             found[-1] += "\n" + part.text
