@@ -44,6 +44,10 @@ impl Calls for Tools {
         self.0.start(tool, arguments)
     }
 
+    fn scratch(&self) -> Result<String, Error> {
+        self.0.scratch()
+    }
+
     fn wait_any(&self, calls: &[&FakeCall], timeout: Duration) -> Result<Waited, Error> {
         if calls.is_empty() {
             // As a host does.
