@@ -108,7 +108,6 @@ REFUSED = "gone: too late\nThe call may have run. Look at its effects before you
 AFTER = "[image, image/svg+xml]\n[audio, audio/wav]"
 
 
-
 def test_an_error_has_no_images_which_anthropic_would_refuse() -> None:
     failed = reply(Text("no"), Image("image/png", PNG), is_error=True)
     [message] = anthropic.results([CALLS[0]], [failed])
