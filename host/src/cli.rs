@@ -18,6 +18,7 @@ mod help;
 mod host;
 mod init;
 mod kill;
+mod literal;
 mod logs;
 mod lookup;
 mod man;

@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use toolhost_http::Listen;
 
 use super::remote::quoted;
-use super::{Common, exit_code, print, question};
+use super::{Common, exit_code, literal, print, question};
 use answers::Answers;
 use files::Planned;
 use unit::Unit;
@@ -111,14 +111,8 @@ fn path(common: &Common) -> anyhow::Result<PathBuf> {
 
 /// Returns the text of the configuration.
 fn configuration(common: &Common, answers: &Answers, section: &str) -> anyhow::Result<String> {
-    // A JSON string is a valid TOML string.
-    let quoted = |path: &Path| {
-        let text = path
-            .to_str()
-            .map(|text| serde_json::Value::from(text).to_string());
-        text.with_context(|| format!("the path {} is not UTF-8", path.display()))
-    };
-    let listen = serde_json::Value::from(answers.listen.to_string());
+    let quoted = |path: &Path| anyhow::Ok(literal::quoted(literal::utf8(path)?));
+    let listen = literal::quoted(&answers.listen.to_string());
     let state = match &common.state_dir {
         Some(path) => format!("state_dir = {}\n", quoted(&std::path::absolute(path)?)?),
         None => String::new(),

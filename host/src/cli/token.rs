@@ -6,6 +6,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 use serde_json::json;
 
+use super::literal::{list, quoted};
 use super::{Common, print};
 use crate::config::{InvalidTokenName, check_token_name};
 use toolhost_http::access::{Scope, Token};
@@ -97,13 +98,7 @@ pub(super) fn run(common: &Common, options: &Options) -> anyhow::Result<ExitCode
 
 /// Returns the section of the configuration that makes a token valid.
 fn section(options: &Options, token: &Token) -> String {
-    // A JSON string is a valid TOML string.
-    let quoted = |text: &str| serde_json::Value::from(text).to_string();
-    let list = |texts: &mut dyn Iterator<Item = &str>| {
-        let texts: Vec<_> = texts.map(quoted).collect();
-        format!("[{}]", texts.join(", "))
-    };
-    let scopes = list(&mut options.scope.iter().map(|scope| scope.name()));
+    let scopes = list(options.scope.iter().map(|scope| scope.name()));
     let mut section = format!(
         "[tokens.{}]\nsha256 = \"{}\"\nscopes = {scopes}",
         options.name,
@@ -113,11 +108,11 @@ fn section(options: &Options, token: &Token) -> String {
         section.push_str(&format!("\nchats = {}", quoted(chats.as_str())));
     }
     if !options.tool.is_empty() {
-        let tools = list(&mut options.tool.iter().map(String::as_str));
+        let tools = list(options.tool.iter().map(String::as_str));
         section.push_str(&format!("\ntools = {tools}"));
     }
     if !options.workspaces.is_empty() {
-        let patterns = list(&mut options.workspaces.iter().map(WorkspacePattern::as_str));
+        let patterns = list(options.workspaces.iter().map(WorkspacePattern::as_str));
         section.push_str(&format!("\nworkspaces = {patterns}"));
     }
     section

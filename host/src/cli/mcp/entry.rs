@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::path::Path;
 
+use crate::cli::literal::{list, quoted};
+
 /// An entry that starts this program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
@@ -43,7 +45,7 @@ pub(super) enum EditError {
     Inline(&'static str),
 }
 
-/// What is left of a file without an entry.
+/// The rest of a file from which an entry was taken.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Removed {
     /// The file has no such entry.
@@ -57,7 +59,7 @@ pub(super) enum Removed {
 /// A text that replaces a range of a file.
 pub(super) type Splice = (Range<usize>, String);
 
-/// What an entry of a file starts, and where the file says so.
+/// The command and arguments of an entry, each with its place in the file.
 #[derive(Debug)]
 pub(super) struct Started<'t> {
     pub(super) command: (&'t str, Range<usize>),
@@ -75,7 +77,7 @@ impl Entry {
         }
         let wanted = self.args.iter().map(|arg| Some(arg.as_str()));
         if !args.0.into_iter().eq(wanted) {
-            splices.push((args.1, list(&self.args)));
+            splices.push((args.1, list(self.args.iter().map(String::as_str))));
         }
         splices.sort_by_key(|(range, _)| range.start);
         Ok(splices)
@@ -90,18 +92,6 @@ pub(super) fn ours<'t>(name: &str, found: Option<Started<'t>>) -> Result<Started
     };
     let ours = found.filter(is_ours);
     ours.ok_or_else(|| EditError::Taken(name.to_owned()))
-}
-
-/// Returns a text as JSON and TOML have it. JSON alone would not escape DEL.
-pub(super) fn quoted(text: &str) -> String {
-    let text = serde_json::Value::from(text).to_string();
-    text.replace('\u{7f}', "\\u007F")
-}
-
-/// Returns texts as an array in one line.
-pub(super) fn list(texts: &[String]) -> String {
-    let texts: Vec<_> = texts.iter().map(|text| quoted(text)).collect();
-    format!("[{}]", texts.join(", "))
 }
 
 /// Makes the error about syntax that is broken at an offset.

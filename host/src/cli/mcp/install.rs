@@ -13,6 +13,7 @@ use super::client::{Client, HERE};
 use super::edit::{add, remove};
 use super::entry::{Entry, Removed};
 use super::file::ConfigFile;
+use crate::cli::literal::utf8;
 use crate::cli::{Common, exit_code, print, question};
 
 /// The longest that a call waits. Clients such as Claude Desktop, Codex and Zed give up after a minute.
@@ -176,10 +177,7 @@ fn entry(common: &Common, name: &str) -> anyhow::Result<Entry> {
     })?;
     common.check_workspace()?;
     let program = std::env::current_exe().context("cannot find this program")?;
-    let text = |path: &Path| {
-        let text = path.to_str().map(str::to_owned);
-        text.with_context(|| format!("the path {} is not UTF-8", path.display()))
-    };
+    let text = |path: &Path| utf8(path).map(str::to_owned);
     let mut args = vec![
         "mcp".to_owned(),
         "--workspace".to_owned(),

@@ -12,9 +12,8 @@ use jsonc_parser::tokens::{Token, TokenAndRange};
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
 use super::client::Dialect;
-use super::entry::{
-    EditError, Entry, Removed, Started, broken, line_end, list, ours, quoted, spliced,
-};
+use super::entry::{EditError, Entry, Removed, Started, broken, line_end, ours, spliced};
+use crate::cli::literal::{list, quoted};
 use place::{inserted, removal};
 
 /// Blanks of one level, where the file has no example.
@@ -122,7 +121,7 @@ impl<'a> File<'a> {
             "{}: {{{typed}{line}{inner}\"command\": {},{line}{inner}\"args\": {}{line}{blanks}}}",
             quoted(&entry.name),
             quoted(&entry.command),
-            list(&entry.args)
+            list(entry.args.iter().map(String::as_str))
         )
     }
 

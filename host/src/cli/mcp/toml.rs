@@ -9,9 +9,8 @@ use std::str::FromStr as _;
 use ::toml::de::{DeTable, DeValue};
 use ::toml::{Spanned, Table, Value};
 
-use super::entry::{
-    EditError, Entry, Removed, Started, broken, line_end, list, ours, quoted, spliced,
-};
+use super::entry::{EditError, Entry, Removed, Started, broken, line_end, ours, spliced};
+use crate::cli::literal::{list, quoted};
 
 /// The table of all servers.
 const SERVERS: &str = "mcp_servers";
@@ -30,7 +29,7 @@ pub(super) fn table(entry: &Entry, line: &str) -> String {
         "[{SERVERS}.{}]{line}command = {}{line}args = {}{line}startup_timeout_sec = {STARTUP}{line}",
         name,
         quoted(command),
-        list(args)
+        list(args.iter().map(String::as_str))
     )
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Common, Subject, engine, least, notes};
+use crate::cli::literal::quoted;
 use crate::cli::{exit_code, print};
 use toolhost_core::{Definition, Options as PluginOptions};
 use toolhost_plugin::{Cause, Digest, LoadError, Plugin, Shape};
@@ -173,8 +174,7 @@ fn absolute(file: &Path) -> String {
 /// Returns the section of the configuration that loads this component with the least grants, and only this one if it is pinned.
 fn configuration(name: &str, path: &str, shape: Option<&Shape>, pin: Option<Digest>) -> String {
     let needs = shape.map(Shape::needs).unwrap_or_default();
-    // A string of JSON is one of TOML, but for some escapes.
-    let path = Value::from(path).to_string();
+    let path = quoted(path);
     let mut text = format!("[plugins.{name}]\ncomponent = {path}\n");
     if let Some(digest) = pin {
         text.push_str(&format!("sha256 = \"{digest}\"\n"));
