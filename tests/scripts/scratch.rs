@@ -1,4 +1,4 @@
-//! The scratch directory of a script: a place for files that nobody has to remove.
+//! Scratch directories: a script has one, and the host removes it.
 
 use std::path::{Path, PathBuf};
 

@@ -168,9 +168,7 @@ impl Calls {
             error.into()
         })
     }
-}
 
-impl Calls {
     /// Returns the path of the scratch directory of the running call.
     async fn scratch(&self) -> Result<String, wit::Error> {
         let (call, session) = self.session()?;

@@ -13,7 +13,7 @@ use anyhow::Context as _;
 pub(super) struct Planned {
     path: PathBuf,
     text: String,
-    /// What is shown instead of a secret.
+    /// The text that is shown in place of a secret.
     instead: Option<&'static str>,
 }
 

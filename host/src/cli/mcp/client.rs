@@ -17,7 +17,7 @@ pub(super) enum Client {
     Zed,
 }
 
-/// What there is to know about a client. docs/mcp.md names the documentation of each.
+/// The name of a client and its files. docs/mcp.md names the documentation of each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Facts {
     /// The name that people know.
@@ -37,7 +37,7 @@ pub(super) enum Format {
     Toml,
 }
 
-/// What a client reads as JSON.
+/// The JSON that a client reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
     /// The key of the object with the servers.
