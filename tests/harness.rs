@@ -275,8 +275,13 @@ pub(crate) async fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) ->
             return found;
         }
         assert!(begun.elapsed() < PATIENCE, "waited in vain until {what}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        a_moment().await;
     }
+}
+
+/// Lets other tests have the processor before something is looked at again.
+pub(crate) async fn a_moment() {
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
 /// Whether a process is there and no zombie.

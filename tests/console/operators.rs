@@ -71,7 +71,7 @@ async fn lines(server: &Server, path: &str, count: usize) -> Vec<Value> {
                 assert_eq!(lines.len(), count, "{page}");
                 return lines;
             }
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap()

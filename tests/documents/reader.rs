@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::blocks::Block;
 use crate::cli::authoring::toolchain;
-use crate::harness::{program, with_code};
+use crate::harness::{program, shared_code};
 
 /// The ports of the addresses that the pages use. A free one stands for each.
 const PORTS: std::ops::RangeInclusive<u16> = 7411..=7417;
@@ -42,8 +42,6 @@ impl Reader {
         let home = tempfile::tempdir().unwrap();
         let path = |name: &str| home.path().join(name);
         std::fs::create_dir(path(".bin")).unwrap();
-        // The code of the embedded components, which an earlier start would have left.
-        with_code(path(".cache/toolhost"), None);
         symlink(program(), path(".bin/toolhost")).unwrap();
         // Another program could take this port before the server does, but none looks for it.
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -53,6 +51,8 @@ impl Reader {
             .env_clear()
             .envs(toolchain())
             .env("HOME", home.path())
+            // The code of components, which an earlier start would have left.
+            .env("XDG_CACHE_HOME", shared_code())
             .env("PATH", format!("{}:{programs}", path(".bin").display()))
             .env("TOOLHOST_LISTEN", &address)
             .current_dir(home.path())

@@ -18,7 +18,7 @@ use serde_json::json;
 use toolhost_needs::needs;
 use toolhost_sandbox::Policy;
 
-use crate::harness::{Setup, elsewhere};
+use crate::harness::Setup;
 
 const COMMANDS: &str = include_str!("../same_as_sh/commands.txt");
 const PLACE: &str = include_str!("../same_as_sh/place.sh");
@@ -290,11 +290,9 @@ async fn a_command_without_a_sandbox_does_what_it_does_in_a_plain_shell() {
 )]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_command_does_what_it_does_in_a_plain_shell() {
-    // Through an agent, a command is the same operation as here.
-    let every = if elsewhere::is_elsewhere() { 4 } else { 1 };
     agrees(
         Setup::with(|builder| builder.sandbox(Policy::default())).await,
-        every,
+        1,
     )
     .await;
 }

@@ -243,7 +243,7 @@ async fn repeated(request: impl AsyncFn() -> (u16, Value)) -> (u16, Value) {
         if answer.0 != 503 {
             return answer;
         }
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
 }
 

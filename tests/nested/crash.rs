@@ -57,7 +57,7 @@ async fn put(serving: &Serving, id: &str, body: &Value) -> Option<Value> {
         match status {
             200 => return Some(body),
             // The plugin is still being loaded, or there is no place for the call.
-            404 | 429 | 503 => tokio::task::yield_now().await,
+            404 | 429 | 503 => crate::harness::a_moment().await,
             _ => panic!("{status} {body}"),
         }
     }

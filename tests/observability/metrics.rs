@@ -96,7 +96,7 @@ async fn they_show_who_follows_a_chat_and_whether_calls_are_recorded() {
     assert_eq!(metrics.value("toolhost_stores"), 1.0);
     drop(stream);
     while scrape().await.value("toolhost_event_readers") != 0.0 {
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
 
     let setup = Setup::new().await;

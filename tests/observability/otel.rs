@@ -121,7 +121,7 @@ async fn the_spans_of_nested_calls_are_within_that_of_the_script() {
         if response.status() != 404 {
             break response.json().await.unwrap();
         }
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     };
     let handed_on = reply["structured"]["result"].as_array();
     let handed_on = handed_on.unwrap_or_else(|| panic!("{reply}"));

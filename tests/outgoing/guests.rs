@@ -296,7 +296,7 @@ async fn bytes_of_requests_and_responses_are_counted() {
     // The connection ends a moment after its call.
     let counted = async {
         while !metrics.text().contains("http_bytes_total{") {
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(harness::PATIENCE, counted)

@@ -122,7 +122,7 @@ async fn ids_answer_until_the_host_is_gone() {
         setup.registry.start(&chat("a"), command).await.is_err()
     };
     while !refused().await {
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
     for one in [&process, &ended] {
         assert!(setup.registry.get(&chat("a"), one.id()).is_ok());

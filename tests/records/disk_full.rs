@@ -68,7 +68,7 @@ async fn commands_run_on_and_say_that_saving_failed() {
         let mut snapshot = process.snapshot().await;
         while !says_no_space(&snapshot.saved) {
             assert!(begun.elapsed() < PATIENCE, "{:?}", snapshot.saved);
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
             snapshot = process.snapshot().await;
         }
         assert_eq!(snapshot.head, b"hello\n");

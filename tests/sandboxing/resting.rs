@@ -34,7 +34,7 @@ async fn rest(test: &TestRegistry, spawner: &Spawner) {
         if of_chats(spawner.pid()).is_empty() {
             return;
         }
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
 }
 

@@ -214,7 +214,7 @@ async fn what_is_slow_to_draw_holds_nothing_up() {
     assert_eq!(place.ended(&other).await.1, "other\n");
     let drawn = async {
         while place.screen(&id).await.text != "done" {
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(PATIENCE, drawn).await.unwrap();

@@ -30,7 +30,7 @@ async fn used(place: &Place, id: &str, like: impl Fn(&Usage) -> bool) -> Observa
             if observation.usage.as_ref().is_some_and(&like) {
                 return observation;
             }
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(PATIENCE, waiting).await.unwrap()

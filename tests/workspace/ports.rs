@@ -210,7 +210,7 @@ async fn a_port_that_another_program_shares_is_not_offered() {
     let other = place.serve("b", "127.0.0.1", port, Kind::Off).await;
     let shared = async {
         while !place.ports("a", None, Duration::ZERO).await.is_empty() {
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(PATIENCE, shared).await.unwrap();
@@ -320,7 +320,7 @@ async fn connections_are_bounded_and_give_their_places_back() {
     drop(open);
     let free = async {
         while place.connect("a", port).await.is_err() {
-            tokio::task::yield_now().await;
+            crate::harness::a_moment().await;
         }
     };
     tokio::time::timeout(PATIENCE, free).await.unwrap();

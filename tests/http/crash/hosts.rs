@@ -49,7 +49,7 @@ pub(super) async fn persist(
                 (200, Ok(body)) => return body,
                 (503, Ok(body)) if is_unrecorded(&body) => return body,
                 (429 | 503, _) => {
-                    tokio::task::yield_now().await;
+                    crate::harness::a_moment().await;
                     continue;
                 }
                 (_, Err(_)) => {}

@@ -1,6 +1,8 @@
 //! Webhooks: every notice arrives, signed, in order for a process, also if the server is killed and the receiver fails.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -133,12 +135,24 @@ async fn every_notice_arrives_though_the_server_is_killed_and_the_receiver_fails
     let receiver = receiver.await;
     let base = tempfile::tempdir().unwrap();
     let mut serving = serve(base.path(), &receiver.url, "");
+    let work = base.path().join("work");
+    // Each process reads two lines from a pipe, which the test holds open at both ends, so that no line is lost.
+    let pipe = |number: usize| {
+        let path = work.join(format!("pipe-{number}"));
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        File::options().read(true).write(true).open(path).unwrap()
+    };
+    let mut pipes: Vec<_> = (0..100).map(pipe).collect();
+    let mut release = |round: usize| {
+        for pipe in pipes.iter_mut().skip(round).step_by(KILLS + 1) {
+            writeln!(pipe).unwrap();
+        }
+    };
     let mut asked = HashMap::new();
     for number in 0..100 {
         let round = number % (KILLS + 1);
-        let command = format!(
-            "until [ -e ready-{round} ]; do sleep 0.05; done; echo ready; until [ -e end-{round} ]; do sleep 0.05; done; exit {round}"
-        );
+        let command =
+            format!("exec 3<pipe-{number}; read _ <&3; echo ready; read _ <&3; exit {round}");
         let chat = format!("chat-{}", number / 10);
         let ids = start(&serving, &chat, &format!("call-{number}"), &command).await;
         for (id, event) in ids.into_iter().zip(["matched", "exited"]) {
@@ -146,9 +160,8 @@ async fn every_notice_arrives_though_the_server_is_killed_and_the_receiver_fails
         }
     }
     assert_eq!(asked.len(), 200, "each notice has an id of its own");
-    let work = base.path().join("work");
     for round in 0..=KILLS {
-        std::fs::write(work.join(format!("ready-{round}")), "").unwrap();
+        release(round);
         let matched = || {
             let taken = receiver.taken();
             let of_round = taken.iter().filter(|body| {
@@ -158,7 +171,7 @@ async fn every_notice_arrives_though_the_server_is_killed_and_the_receiver_fails
             (of_round.count() > 0).then_some(())
         };
         until("something of the round was delivered", matched).await;
-        std::fs::write(work.join(format!("end-{round}")), "").unwrap();
+        release(round);
         if round < KILLS {
             serving.signal(Signal::SIGKILL);
             serving = serve(base.path(), &receiver.url, "");
@@ -211,20 +224,21 @@ async fn a_receiver_that_wants_no_more_gets_no_more() {
             .all(|notice| notice["delivery"] == "given_up")
     };
     while !given_up().await {
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
-    let metrics = serving
-        .request(Method::GET, "/metrics")
-        .send()
-        .await
-        .unwrap();
-    let metrics = metrics.text().await.unwrap();
+    // They are counted a moment later.
+    let metrics = async || {
+        let metrics = serving.request(Method::GET, "/metrics").send().await;
+        metrics.unwrap().text().await.unwrap()
+    };
     for line in [
         "toolhost_notices_total{event=\"matched\"} 1",
         "toolhost_notices_total{event=\"exited\"} 1",
         "toolhost_notice_deliveries_total{result=\"given_up\"} 2",
     ] {
-        assert!(metrics.contains(line), "{line}\n{metrics}");
+        while !metrics().await.contains(line) {
+            crate::harness::a_moment().await;
+        }
     }
 }
 
@@ -265,7 +279,7 @@ async fn what_is_not_delivered_is_bounded_and_ends_with_its_webhook() {
         {
             break;
         }
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
 }
 
@@ -287,7 +301,7 @@ async fn a_token_without_a_webhook_has_nothing_delivered() {
             );
             break;
         }
-        tokio::task::yield_now().await;
+        crate::harness::a_moment().await;
     }
     assert_eq!(receiver.got.lock().unwrap().attempts, 0);
 }
