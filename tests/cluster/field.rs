@@ -66,8 +66,9 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Starts three hosts and the agents, in the namespaces of a network, or with proxies between them.
-    pub(super) async fn start(mut network: Option<Network>) -> Self {
+    /// Starts three hosts and the agents, in the namespaces of a network, or with proxies between them. A host that sends no heartbeat for
+    /// as long as its lease is lost.
+    pub(super) async fn start(mut network: Option<Network>, lease: &str) -> Self {
         let here = |network: &Option<Network>, net| {
             let address = network.as_ref().map(|network| network.address(net, 1));
             address.unwrap_or(Ipv4Addr::LOCALHOST)
@@ -79,7 +80,8 @@ impl Field {
         for number in 0..3 {
             let store = format!("{}:{}", here(&network, Net::Store), database.port());
             let name = url.rsplit_once("dbname=").unwrap().1;
-            hosts.push(Host::new(number, network.as_mut(), &store, name, &far.url).await);
+            let host = Host::new(number, network.as_mut(), (&store, name, lease), &far.url);
+            hosts.push(host.await);
         }
         hosts.iter().for_each(Host::start);
         let urls = hosts.iter().map(|host| host.url.clone());
@@ -155,8 +157,7 @@ impl Host {
     async fn new(
         number: usize,
         network: Option<&mut Network>,
-        store: &str,
-        database: &str,
+        (store, database, lease): (&str, &str, &str),
         far: &str,
     ) -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -179,7 +180,7 @@ impl Host {
             }
         };
         let text = format!(
-            "[store]\nurl = \"postgres://toolhost:{PASSWORD}@{store}/{database}?sslmode=disable\"\nlease = \"2s\"\n\
+            "[store]\nurl = \"postgres://toolhost:{PASSWORD}@{store}/{database}?sslmode=disable\"\nlease = \"{lease}\"\n\
              connections = 8\nname = {name:?}\naddress = {url:?}\n[cluster]\nforward = true\n\
              [workspaces.agents.far]\nurl = {far:?}\ntoken = {TOKEN:?}\n"
         );
