@@ -23,7 +23,7 @@ use toolhost_state::id::ChatId;
 use toolhost_store::HostState;
 
 use super::contain::Directories;
-use super::{Environment, Error, Spawner, shortage};
+use super::{Environment, Error, Spawner, room, shortage};
 pub use confined::support;
 pub(super) use confined::{Common, Confined, OwnDirectories};
 pub(super) use egress::DenialObserver;
@@ -127,6 +127,7 @@ impl Confinement {
             }
             policy.mode = Mode::Off;
         }
+        policy.limits.processes = policy.limits.processes.map(room::most_processes);
         let state = state.directory().map(Path::to_path_buf);
         let confinement = Self {
             common: Common::new(policy, closed, environment, spawner),

@@ -126,11 +126,8 @@ impl Room {
     }
 
     fn of(user: Option<Level>) -> Self {
-        static CGROUPS: OnceLock<Vec<PathBuf>> = OnceLock::new();
-        let cgroups = CGROUPS.get_or_init(limiting_processes);
-        let cgroups = cgroups.iter().filter_map(|path| Level::of_cgroup(path));
-        let all = Level::descriptors().into_iter().chain(user).chain(cgroups);
-        Self(all.collect())
+        let all = Level::descriptors().into_iter().chain(user);
+        Self(all.chain(levels_of_cgroups()).collect())
     }
 
     /// Returns how many more chats can keep their namespaces while nothing runs in them, and the level that limits them; `None` if nothing
@@ -150,6 +147,22 @@ impl Room {
     pub(super) fn short(&self) -> Option<&Level> {
         self.0.iter().find(|level| level.is_short())
     }
+}
+
+fn levels_of_cgroups() -> impl Iterator<Item = Level> {
+    static CGROUPS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    let cgroups = CGROUPS.get_or_init(limiting_processes);
+    cgroups.iter().filter_map(|path| Level::of_cgroup(path))
+}
+
+/// Returns how many processes one chat may have, so that the others and the host keep some: at most half of what the cgroup of this host
+/// may have. The kernel would let it have all of them.
+pub(super) fn most_processes(wanted: u64) -> u64 {
+    share(wanted, levels_of_cgroups())
+}
+
+fn share(wanted: u64, levels: impl Iterator<Item = Level>) -> u64 {
+    levels.map(|level| level.limit / 2).fold(wanted, u64::min)
 }
 
 /// Returns the level of descriptors if only the reserve of the host is left.
@@ -221,6 +234,13 @@ mod tests {
             room.chats().map(|(chats, level)| (chats, level.used)),
             Some((0, 150))
         );
+    }
+
+    #[test]
+    fn one_chat_has_half_of_a_cgroup() {
+        let cgroups = [400, 300].map(|most| Level::processes(String::new(), 0, most));
+        assert_eq!(share(1024, cgroups.clone().into_iter()), 150);
+        assert_eq!(share(100, cgroups.into_iter()), 100);
     }
 
     #[test]
