@@ -161,6 +161,21 @@ fn a_call_protects_the_workspace_unless_told_otherwise() {
     };
     assert_eq!(code(&[]), Some(1));
     assert_eq!(code(&["--sandbox-protect=none"]), Some(0));
+    // A configuration, which is elsewhere, means the same.
+    let configured = |paths: &str| {
+        let text = format!("[sandbox]\nprotect = [{paths:?}]\n");
+        ground.write("outside/toolhost.toml", &text);
+        let path = ground.path("outside/toolhost.toml");
+        code(&[&format!("--config={}", path.display())])
+    };
+    assert_eq!(configured(".envrc"), Some(1));
+    assert_eq!(configured("none"), Some(0));
+    let mut check = ground.command("config", &[]);
+    check
+        .args(["check"])
+        .arg(ground.path("outside/toolhost.toml"));
+    let checked = check.output().unwrap();
+    assert!(checked.status.success(), "{checked:?}");
 }
 
 /// Landlock does not know modes, owners and times.

@@ -1,5 +1,6 @@
 //! The sandbox of commands: the options that say what commands may do.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -82,7 +83,8 @@ pub struct Options {
         env = "TOOLHOST_SANDBOX_PROTECT",
         value_delimiter = ':'
     )]
-    sandbox_protect: Vec<PathBuf>,
+    // Not a path of the machine, which a configuration would resolve.
+    sandbox_protect: Vec<OsString>,
     /// Keep commands in the namespaces of the host
     #[arg(long, env = "TOOLHOST_SANDBOX_NO_NAMESPACES", value_parser = FalseyValueParser::new())]
     sandbox_no_namespaces: bool,
@@ -187,7 +189,7 @@ impl Options {
     /// Protects the usual paths of a workspace that belongs to a person, unless the options say otherwise.
     pub fn protect_by_default(&mut self) {
         if self.sandbox_protect.is_empty() {
-            self.sandbox_protect = Policy::PROTECTED.map(PathBuf::from).into();
+            self.sandbox_protect = Policy::PROTECTED.map(OsString::from).into();
         }
     }
 
@@ -218,8 +220,8 @@ impl Options {
             network: self.sandbox_network.clone(),
             nested: self.sandbox_nested,
             protect: match self.sandbox_protect.as_slice() {
-                [only] if only.as_os_str() == NONE => Vec::new(),
-                paths => paths.to_vec(),
+                [only] if only == NONE => Vec::new(),
+                paths => paths.iter().map(PathBuf::from).collect(),
             },
             no_namespaces: self.sandbox_no_namespaces,
             limits: Limits {
