@@ -1,5 +1,6 @@
 //! Machines without room: no chat gets a weaker sandbox for want of processes or descriptors, and nothing that runs is ended.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -16,6 +17,7 @@ const PARKED: u32 = 64_341;
 const FLAPPING: u32 = 64_342;
 const MANY: u32 = 64_343;
 const EXHAUSTED: u32 = 64_344;
+const FILLED: u32 = 64_346;
 
 /// Prints the namespaces of a command, and the secret of the workspace if the command can read it.
 const LOOK: &str = "readlink /proc/self/ns/pid; cat keys/key 2> /dev/null; true";
@@ -200,6 +202,108 @@ async fn many_chats_run_with_few_descriptors() {
 async fn many_chats_run_with_few_processes() {
     let site = with_processes(256, MANY);
     many_chats(&site).await;
+}
+
+/// Starts so many processes where the kernel counts those of a server, and no limit holds for them. They end with the returned process.
+fn fill(server: u32, user: u32, count: usize) -> std::process::Child {
+    let mut command = if nix::unistd::geteuid().is_root() {
+        let user = user.to_string();
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+        command
+    } else {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--user=/proc/{server}/ns/user"));
+        command.arg("--preserve-credentials");
+        command
+    };
+    let script = format!("for n in $(seq {count}); do cat <&3 & done; echo there; exec cat <&3");
+    // They end with the pipe.
+    command.args(["sh", "-c", &format!("exec 3<&0; {script}")]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut filled = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(filled.stdout.as_mut().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    assert_eq!(line, "there\n");
+    filled
+}
+
+/// Others take all processes that the user may have. What the server does itself goes on with the threads that it has.
+#[needs(
+    namespaces,
+    program = "unshare",
+    program = "prlimit",
+    program = "nsenter"
+)]
+#[tokio::test]
+async fn a_server_goes_on_while_it_can_start_no_thread() {
+    let site = with_processes(128, FILLED);
+    let mut filled = fill(site.host(), FILLED, 128);
+    let get = async |path: &str| {
+        let answer = site.request(Method::GET, path).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    };
+    let paths = [
+        "/v1/chats/a/files/file",
+        "/v1/chats",
+        "/v1/health",
+        "/v1/audit",
+    ];
+    // More at once than there are threads that wait for work.
+    let all = stream::iter((0..10).flat_map(|_| paths))
+        .map(|path| async move { (path, get(path).await) });
+    let answers: Vec<_> = all.buffer_unordered(40).collect().await;
+    for (path, (status, body)) in answers {
+        assert_eq!(status, 200, "{path}: {body}");
+    }
+    assert_eq!(site.look("a").await, Seen::Refused);
+    filled.kill().unwrap();
+    filled.wait().unwrap();
+    // Processes of the commands that could not start take a moment to end.
+    while site.look("a").await == Seen::Refused {
+        crate::harness::a_moment().await;
+    }
+}
+
+/// A start that gets only some of its threads ends with an error. Each of these limits lets it come further.
+#[needs(namespaces, program = "unshare", program = "prlimit")]
+#[tokio::test]
+async fn a_start_without_room_for_its_threads_is_an_error() {
+    let mut has_served = false;
+    for most in [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 40] {
+        let ground = Ground::new();
+        let command = ground.command("serve", &[]);
+        let limit = format!("--nproc={most}");
+        let starter = ["unshare", "--user", "--map-current-user", "prlimit", &limit];
+        let mut command = wrapped(&starter, &command);
+        let log = ground.path("log");
+        command.args(["--listen", "127.0.0.1:0"]);
+        command.stderr(std::fs::File::create(&log).unwrap());
+        let mut child = command.spawn().unwrap();
+        let said = || std::fs::read_to_string(&log).unwrap();
+        let what = format!("it starts or ends with {most} processes");
+        let ended = until(&what, || {
+            let ended = child.try_wait().unwrap();
+            if ended.is_none() && said().contains("listening on ") {
+                return Some(None);
+            }
+            ended.map(Some)
+        });
+        match ended.await {
+            None => {
+                has_served = true;
+                child.kill().unwrap();
+                child.wait().unwrap();
+            }
+            Some(status) => {
+                assert!(!status.success());
+                assert!(!said().contains("panicked"), "{most}: {}", said());
+            }
+        }
+    }
+    assert!(has_served);
 }
 
 /// Starts commands that stay in new chats until there is no room for more, and makes room again.

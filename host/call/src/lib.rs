@@ -13,6 +13,7 @@ pub mod metrics;
 pub mod notice;
 pub mod scratch;
 pub mod sharing;
+pub mod threads;
 pub mod tool;
 pub mod trace;
 

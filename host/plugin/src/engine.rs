@@ -17,6 +17,7 @@ use super::queue::Queue;
 use super::ticker::Ticker;
 use toolhost_call::audit::Audit;
 use toolhost_call::metrics::Metrics;
+use toolhost_call::threads;
 use toolhost_state::closed::Closed;
 
 /// Instances beyond the calls: one for each load that asks for the tools.
@@ -117,11 +118,7 @@ impl Engine {
         let ticker = Ticker::start(wasm.weak())?;
         let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let heavy = cores.saturating_sub(1).max(1);
-        let guests = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(heavy + 1)
-            .thread_name("toolhost-guest")
-            .enable_all()
-            .build()?;
+        let guests = threads::runtime("toolhost-guest", Some(heavy + 1))?;
         let inner = Inner {
             wasm,
             pooling,

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use toolhost_call::threads;
 use toolhost_local::process::{SPAWNER, run_spawner};
 use toolhost_state::own_limits;
 
@@ -82,10 +83,7 @@ pub fn block_on(
 ) -> anyhow::Result<ExitCode> {
     more_descriptors();
     spans.connect();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("cannot start threads")?;
+    let runtime = threads::runtime("toolhost-worker", None).context("cannot start threads")?;
     let code = runtime.block_on(async {
         if let Err(error) = own_limits::guard() {
             tracing::warn!(%error, "this process ends if a command lowers its limits of file sizes or CPU time");
