@@ -7,6 +7,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use toolhost_state::trusted;
 
 /// A file that is about to be made.
 #[derive(Debug)]
@@ -68,6 +69,8 @@ pub(super) fn write(directory: &Path, planned: &[Planned]) -> anyhow::Result<()>
     let mut builder = DirBuilder::new();
     let made = builder.recursive(true).mode(0o700).create(directory);
     made.with_context(|| format!("cannot make {}", directory.display()))?;
+    // A server would refuse what is in it.
+    trusted::check_directory(directory)?;
     for (index, file) in planned.iter().enumerate() {
         if let Err(error) = file.write() {
             for earlier in planned.iter().take(index) {
@@ -100,6 +103,16 @@ mod tests {
         }
         write(&directory, &[plan("two"), plan("one")]).unwrap_err();
         assert!(!directory.join("two").exists());
+    }
+
+    #[test]
+    fn nothing_is_made_where_others_write() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = std::fs::Permissions::from_mode(0o777);
+        std::fs::set_permissions(directory.path(), open).unwrap();
+        let file = Planned::shown(&directory.path().join("one"), String::new());
+        write(directory.path(), &[file]).unwrap_err();
+        assert!(!directory.path().join("one").exists());
     }
 
     #[test]

@@ -1,12 +1,16 @@
 //! Configuration files of clients: read as a whole, and replaced or removed only if nothing else has changed them.
 
-use std::fs::{Metadata, Permissions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
 use nix::unistd::{Gid, Uid, fchown};
 use tempfile::NamedTempFile;
+
+/// The most bytes of a configuration.
+const MOST: u64 = 16 << 20;
 
 /// A reason why a configuration file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +21,12 @@ pub(super) enum FileError {
     /// It is not text.
     #[error("{path} is not text in UTF-8: correct it first", path = path.display())]
     NoText { path: PathBuf },
+    /// It is no file, or a large one.
+    #[error("{path} is no file of at most 16 MiB", path = path.display())]
+    NoFile { path: PathBuf },
+    /// It is reached through a symbolic link out of the project.
+    #[error("{path} leads to {target}, which is outside of the project: name that with --file", path = path.display(), target = target.display())]
+    Outside { path: PathBuf, target: PathBuf },
     /// It is a symbolic link to a file that does not exist.
     #[error("{path} is a symbolic link that leads nowhere: make its target first", path = path.display())]
     Dangling { path: PathBuf },
@@ -45,8 +55,8 @@ struct Content {
 }
 
 impl ConfigFile {
-    /// Reads a file.
-    pub(super) fn read(named: &Path) -> Result<Self, FileError> {
+    /// Reads a file, which must be in the directory `within`, if there is one: a command can have made links there.
+    pub(super) fn read(named: &Path, within: Option<&Path>) -> Result<Self, FileError> {
         let link = named.symlink_metadata().ok();
         let is_link = link.is_some_and(|found| found.is_symlink());
         let unreadable = |error| FileError::Unreadable {
@@ -61,6 +71,17 @@ impl ConfigFile {
             Err(error) if error.kind() == io::ErrorKind::NotFound => named.to_owned(),
             path => path.map_err(unreadable)?,
         };
+        if let Some(project) = within {
+            // The directories of a new file are made.
+            let mut there = path.ancestors().filter_map(|path| path.canonicalize().ok());
+            let there = there.next().unwrap_or_default();
+            if !there.starts_with(project.canonicalize().map_err(unreadable)?) {
+                return Err(FileError::Outside {
+                    path: named.to_owned(),
+                    target: there,
+                });
+            }
+        }
         let found = content(&path)?;
         Ok(Self {
             path,
@@ -136,15 +157,29 @@ impl ConfigFile {
 
 /// Returns the content of a file; `None` if it does not exist.
 fn content(path: &Path) -> Result<Option<Content>, FileError> {
-    let read = || Ok((std::fs::read(path)?, std::fs::metadata(path)?));
-    let path = path.to_owned();
+    let read = || {
+        // A pipe does not hold this program up.
+        let mut options = File::options();
+        let file = options.read(true).custom_flags(OFlag::O_NONBLOCK.bits());
+        let file = file.open(path)?;
+        let metadata = file.metadata()?;
+        let mut bytes = Vec::new();
+        if metadata.is_file() {
+            file.take(MOST + 1).read_to_end(&mut bytes)?;
+        }
+        Ok((bytes, metadata))
+    };
     let (bytes, metadata) = match read() {
         Err(error) if is_missing(&error) => return Ok(None),
         read => read.map_err(|error: io::Error| FileError::Unreadable {
-            path: path.clone(),
+            path: path.to_owned(),
             error,
         })?,
     };
+    let path = path.to_owned();
+    if !metadata.is_file() || bytes.len() as u64 > MOST {
+        return Err(FileError::NoFile { path });
+    }
     match String::from_utf8(bytes) {
         Ok(text) => Ok(Some(Content { text, metadata })),
         Err(_) => Err(FileError::NoText { path }),
@@ -169,7 +204,7 @@ mod tests {
         std::fs::write(&path, "{}").unwrap();
         std::fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
         symlink("dotfiles.json", &link).unwrap();
-        let file = ConfigFile::read(&link).unwrap();
+        let file = ConfigFile::read(&link, None).unwrap();
         assert!(file.is_link());
         file.replace("{ }").unwrap();
         assert!(link.symlink_metadata().unwrap().is_symlink());
@@ -183,11 +218,11 @@ mod tests {
     fn a_new_file_is_private_and_its_directories_are_made() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/settings.json");
-        let file = ConfigFile::read(&path).unwrap();
+        let file = ConfigFile::read(&path, None).unwrap();
         assert_eq!(file.text(), None);
         file.replace("{}").unwrap();
         assert_eq!(path.metadata().unwrap().mode() & 0o7777, 0o600);
-        ConfigFile::read(&path).unwrap().remove().unwrap();
+        ConfigFile::read(&path, None).unwrap().remove().unwrap();
         assert!(!path.exists());
     }
 
@@ -195,13 +230,13 @@ mod tests {
     fn what_another_program_wrote_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("settings.json");
-        let missing = ConfigFile::read(&path).unwrap();
+        let missing = ConfigFile::read(&path, None).unwrap();
         std::fs::write(&path, "{}").unwrap();
         assert!(matches!(
             missing.replace("x"),
             Err(FileError::Changed { .. })
         ));
-        let file = ConfigFile::read(&path).unwrap();
+        let file = ConfigFile::read(&path, None).unwrap();
         std::fs::write(&path, "{ }").unwrap();
         assert!(matches!(file.replace("x"), Err(FileError::Changed { .. })));
         assert!(matches!(file.remove(), Err(FileError::Changed { .. })));
@@ -214,14 +249,39 @@ mod tests {
         let path = directory.path().join("settings.json");
         std::fs::write(&path, b"\xff").unwrap();
         assert!(matches!(
-            ConfigFile::read(&path),
+            ConfigFile::read(&path, None),
             Err(FileError::NoText { .. })
         ));
         let link = directory.path().join("link");
         symlink("nowhere", &link).unwrap();
-        let dangling = ConfigFile::read(&link);
+        let dangling = ConfigFile::read(&link, None);
         assert!(matches!(dangling, Err(FileError::Dangling { .. })));
-        let below = ConfigFile::read(directory.path());
-        assert!(matches!(below, Err(FileError::Unreadable { .. })));
+        let below = ConfigFile::read(directory.path(), None);
+        assert!(matches!(below, Err(FileError::NoFile { .. })));
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let endless = directory.path().join("endless");
+        symlink("/dev/zero", &endless).unwrap();
+        for path in [pipe, endless] {
+            let read = ConfigFile::read(&path, None);
+            assert!(matches!(read, Err(FileError::NoFile { .. })));
+        }
+    }
+
+    #[test]
+    fn links_of_a_project_stay_in_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let project = directory.path().join("project");
+        std::fs::create_dir_all(project.join("inside")).unwrap();
+        std::fs::write(directory.path().join("settings.json"), "{}").unwrap();
+        symlink("..", project.join(".cursor")).unwrap();
+        symlink("inside", project.join(".vscode")).unwrap();
+        for name in [".cursor/settings.json", ".cursor/new/mcp.json"] {
+            let read = ConfigFile::read(&project.join(name), Some(&project));
+            assert!(matches!(read, Err(FileError::Outside { .. })), "{name}");
+        }
+        for name in [".vscode/mcp.json", "new/mcp.json"] {
+            ConfigFile::read(&project.join(name), Some(&project)).unwrap();
+        }
     }
 }

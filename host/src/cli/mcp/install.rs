@@ -86,7 +86,8 @@ pub(super) async fn run(common: &Common, command: Command) -> anyhow::Result<Exi
     };
     let (path, facts, name) = (options.path(common)?, options.client.facts(), &options.name);
     let shown = path.display();
-    let file = ConfigFile::read(&path)?;
+    let project = options.project.then(|| common.workspace()).transpose()?;
+    let file = ConfigFile::read(&path, project.as_deref())?;
     let edited = match (installs, file.text()) {
         (true, text) => add(text, &facts.format, &entry(common, name)?).map(Removed::Rest),
         (false, Some(text)) => remove(text, &facts.format, name),
