@@ -98,6 +98,18 @@ async fn an_archive_has_all_of_a_directory() {
     assert_eq!(of_file.code(), (409, "file_conflict".into()));
 }
 
+/// Windows takes a backslash for a separator.
+#[tokio::test]
+async fn a_zip_archive_has_no_names_that_lead_out() {
+    let (setup, server) = server().await;
+    let made = setup.root().join("made");
+    std::fs::create_dir(&made).unwrap();
+    std::fs::write(made.join("b\\..\\..\\c"), "").unwrap();
+    let archive = get(&server, "/made?archive=zip", &[]).await.body;
+    let has = |name: &[u8]| archive.windows(name.len()).any(|found| found == name);
+    assert!(has(b"b_.._.._c") && !has(b"b\\"));
+}
+
 /// The state of the host is in no archive and no list, and cannot be removed with what is around it.
 #[tokio::test]
 async fn closed_paths_are_left_out() {
@@ -122,6 +134,8 @@ async fn closed_paths_are_left_out() {
     assert!(text.contains("in/file") && !text.contains("cache.key"));
     let removed = send(&server, Method::DELETE, "/in?recursive", &[], "").await;
     assert_eq!(removed.code(), (409, "file_conflict".into()));
+    let detail = removed.json()["detail"].to_string();
+    assert!(detail.contains("closed to tools"), "{detail}");
     assert!(state.join("cache.key").exists());
     assert!(!setup.root().join("in/file").exists());
     server.stop().await;

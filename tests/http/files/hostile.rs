@@ -46,6 +46,29 @@ async fn no_path_leads_out() {
     assert_eq!(names(&setup.root()), ["file".to_owned()].into());
 }
 
+/// Uploads that never go on take no more of what their token may hold than they announce.
+#[tokio::test]
+async fn small_uploads_that_stop_hold_up_nothing() {
+    const COUNT: usize = 100;
+    let (setup, server) = server().await;
+    let address = server.url.trim_start_matches("http://");
+    let mut streams = Vec::new();
+    for number in 0..COUNT {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        let head = format!(
+            "PUT /v1/chats/a/files/{number} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 10\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        streams.push(stream);
+    }
+    until("all have begun", || {
+        (names(&setup.root()).len() == COUNT).then_some(())
+    })
+    .await;
+    let other = put(&server, "/other", "there").await;
+    assert_eq!(other.status, 201);
+}
+
 #[tokio::test]
 async fn a_link_in_a_tree_is_removed_and_not_followed() {
     let (setup, server) = server().await;

@@ -37,7 +37,7 @@ use toolhost_http::limits::RequestPermit;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_state::id::ChatId;
 use toolhost_workspace::Context;
-use toolhost_workspace::files::{FilesGrant, Kind as FileKind, MAX_RESULTS};
+use toolhost_workspace::files::{Error, FilesGrant, Kind as FileKind, MAX_RESULTS};
 use toolhost_workspace::operation::RemoveFile;
 
 pub(crate) use links::{admitted, opening};
@@ -347,7 +347,13 @@ async fn delete(
         when,
     };
     let removed = files.workspace().run(&Context::default(), remove).await;
-    removed.map_err(|error| problem(&path, error))?;
+    removed.map_err(|error| match error {
+        Error::NotEmpty if recursive => {
+            let text = "not empty: what is closed to tools stays in it";
+            refused(Kind::FILE_CONFLICT, &path, text)
+        }
+        error => problem(&path, error),
+    })?;
     Ok(StatusCode::NO_CONTENT)
 }
 

@@ -228,7 +228,7 @@ struct OpenParameters {
         (status = 304, description = "The client has this version."),
     ),
     extensions(("x-problems" = json!([
-        "unknown_link", "link_expired", "file_refused", "unknown_file", "file_changed", "no_range", "busy", "workspace_unavailable",
+        "unknown_link", "link_expired", "unknown_file", "file_changed", "no_range", "busy", "workspace_unavailable",
         "unknown_workspace", "other_host", "host_lost", "host_unreachable", "unreadable"
     ]))),
 )]
@@ -270,7 +270,11 @@ async fn answer(
     let actor = Actor::new(link.by.clone());
     let files = host.files_of(&link.chat, &actor, false).await?;
     let found = files.workspace().metadata(path.clone(), Arc::default());
-    let found = found.await.map_err(|error| problem(&path, error))?;
+    // Whoever has the link learns nothing of the workspace.
+    let found = found.await.map_err(|error| match error {
+        Error::Denied(_) | Error::OutsideWorkspace { .. } => problem(&path, Error::NotFound),
+        error => problem(&path, error),
+    })?;
     // A path that leads elsewhere by now is not what was shared.
     if found.kind != FileKind::File || found.path != FsPath::new(&path) {
         return Err(problem(&path, Error::NotFound));

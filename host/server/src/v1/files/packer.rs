@@ -161,9 +161,11 @@ fn begin_zip(zip: &mut ZipWriter<StreamWriter<Packed>>, entry: &Entry) -> io::Re
         .large_file(entry.size >= SMALL)
         // Zip has no times before 1980.
         .last_modified_time(modified.unwrap_or_default());
+    // Windows takes it for a separator, so that such a name could lead out of the directory where it is unpacked.
+    let path = entry.path.replace('\\', "_");
     match entry.is_directory {
-        true => zip.add_directory(&*entry.path, options)?,
-        false => zip.start_file(&*entry.path, options)?,
+        true => zip.add_directory(path, options)?,
+        false => zip.start_file(path, options)?,
     }
     Ok(())
 }

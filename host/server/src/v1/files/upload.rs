@@ -99,7 +99,9 @@ pub(super) async fn upload(
     let workspace = files.workspace();
     let context = Context::default();
     let mut held = Held::default();
-    held.add(permit, PARTS * MAX_PART)?;
+    let announced = announced(request.headers()).and_then(|size| usize::try_from(size).ok());
+    let part = announced.map_or(MAX_PART, |size| size.clamp(1, MAX_PART));
+    held.add(permit, PARTS * part)?;
     let id = Uuid::new_v4().to_string();
     let begin = BeginUpload {
         upload: id.clone(),
@@ -114,7 +116,7 @@ pub(super) async fn upload(
     workspace.run(&context, begin).await.map_err(failed)?;
     let mut parts = Parts::of(request, limit.0);
     let (mut size, mut content) = (0, blake3::Hasher::new());
-    let mut next = parts.next(MAX_PART, PART_TIME).await?;
+    let mut next = parts.next(part, PART_TIME).await?;
     while let Some(data) = next {
         content.update(&data);
         let length = data.len() as u64;
@@ -128,7 +130,7 @@ pub(super) async fn upload(
             stored.map_err(failed)
         };
         let receiving = async {
-            let received = parts.next(MAX_PART, PART_TIME).await;
+            let received = parts.next(part, PART_TIME).await;
             received.map_err(|error: BodyError| Problem::from(error))
         };
         // If the disk is full, the client hears so at once.
