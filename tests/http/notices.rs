@@ -147,6 +147,11 @@ async fn what_cannot_be_asked_for_is_refused() {
         ),
         (json!({ "on": "output" }), 400, "broken_request"),
         (json!({ "on": "start" }), 400, "broken_request"),
+        (
+            json!({ "on": "output", "pattern": "a", "sinse": 3 }),
+            400,
+            "broken_request",
+        ),
         (json!([]), 400, "broken_request"),
     ] {
         let refused = send(&server, Method::POST, &path, Some(body.clone())).await;

@@ -166,6 +166,7 @@ mod tests {
 
     #[test]
     fn each_port_of_each_chat_has_a_host_name() {
+        let links = Links::new([7; 32]);
         let label = |chat: &str, port| {
             let (chat, target) = (chat.parse().unwrap(), Target::Port(port));
             let link = Link {
@@ -173,9 +174,9 @@ mod tests {
                 target,
                 ..link()
             };
-            link.label().unwrap()
+            links.label(&link).unwrap()
         };
-        assert_eq!(link().label(), None);
+        assert_eq!(links.label(&link()), None);
         let all = [label("a", 1), label("a", 2), label("b", 1), label("A", 1)];
         for (index, label) in all.iter().enumerate() {
             // RFC 1035, section 2.3.4.

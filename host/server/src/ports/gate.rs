@@ -34,7 +34,7 @@ pub(super) fn admit(
     let now = now_unix();
     let verify = |text: &str| {
         let link = host.verify(text, now)?;
-        let is_of_label = link.label().is_some_and(|own| own == label);
+        let is_of_label = host.label(&link).is_some_and(|own| own == label);
         is_of_label.then_some(link).ok_or(LinkError::Foreign)
     };
     if let Some((text, target)) = split_link(request.uri())

@@ -45,7 +45,7 @@ struct NoticePath {
 
 /// An event of a process of which a chat wants to be told.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(tag = "on", rename_all = "snake_case")]
+#[serde(tag = "on", rename_all = "snake_case", deny_unknown_fields)]
 enum NoticeRequest {
     /// The process ends.
     Exit,
