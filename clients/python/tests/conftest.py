@@ -153,8 +153,12 @@ class Model:
 
     def start(self, *turns: Any) -> None:
         """Starts the model with the turns of a script, and has the SDKs find it."""
+        self.start_with({"turns": turns})
+
+    def start_with(self, whole: Any) -> None:
+        """Starts the model with a whole script."""
         script = self.directory / "script.json"
-        script.write_text(json.dumps({"turns": turns}))
+        script.write_text(json.dumps(whole))
         self.process = subprocess.Popen(
             [sys.executable, str(ROOT / "examples/chat/model"), str(script), "--port", "0"],
             stdout=subprocess.PIPE,

@@ -64,6 +64,29 @@ def fifo(server: Server, name: str) -> Path:
 
 
 @every_provider
+def test_each_prompt_has_its_dialog(provider: str, model: Model, server: Server) -> None:
+    first = [{"calls": [execute("one", "echo 1 | tee -a log")]}, {"text": "first {one.output}"}]
+    # A result names an item of a list by its place.
+    second = [
+        {"calls": [{"as": "read", "tool": "find_files", "arguments": {"glob": "log"}}]},
+        {"text": "second {read.paths.0}"},
+    ]
+    dialogs = [
+        {"when": "^one$", "turns": first},
+        {"when": "TWO", "turns": second},
+        {"when": "", "turns": [{"text": "?"}]},
+    ]
+    model.start_with({"dialogs": dialogs})
+    messages = server.directory / "messages.json"
+    said = []
+    for prompt in ("one", "and two", "one more", "one"):
+        with chat(provider, model, server.url, messages, prompt) as process:
+            said += ended(process)
+    assert said == ["first 1", "second log", "?", "first 1"]
+    assert (server.workspace / "log").read_text() == "1\n1\n"
+
+
+@every_provider
 def test_parallel_calls_over_a_connection_that_fails(provider: str, model: Model, server: Server) -> None:
     (server.workspace / "a.png").write_bytes(PNG)
     # Each of the first two calls waits for the other. The third and the fourth have one id.

@@ -7,6 +7,7 @@ with the reason if that is not what a provider would accept or what the script e
 import argparse
 import json
 import sys
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import unquote
 
@@ -17,6 +18,7 @@ from script import Refused, Script
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     script: Script
+    pause = 0.0
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
@@ -32,7 +34,7 @@ class Handler(BaseHTTPRequestHandler):
             tools, conversation = dialect.read(request)
             said = self.script.next(tools, conversation, dialect.prefix)
             streams = request.get("stream") or "stream" in path
-            reply = b"".join(dialect.stream(request, said)) if streams else dialect.write(request, said)
+            reply = list(dialect.stream(request, said)) if streams else dialect.write(request, said)
         except Refused as refusal:
             return self.refuse(400, str(refusal))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -43,7 +45,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-type", getattr(dialect, "stream_type", "text/event-stream"))
         self.send_header("connection", "close")
         self.end_headers()
-        self.wfile.write(reply)
+        for event in reply:
+            self.wfile.write(event)
+            time.sleep(self.pause)
 
     def refuse(self, status: int, reason: str):
         print(f"{status}: {reason}", file=sys.stderr, flush=True)
@@ -66,9 +70,11 @@ def main():
     parser = argparse.ArgumentParser(description="A model that follows a script.")
     parser.add_argument("script", help="a JSON file; see examples/chat/README.md")
     parser.add_argument("--port", type=int, default=8321, help="0 takes a free one")
+    parser.add_argument("--pause", type=float, default=0, help="seconds between the events of a stream")
     arguments = parser.parse_args()
+    Handler.pause = arguments.pause
     with open(arguments.script, encoding="utf-8") as file:
-        Handler.script = Script(json.load(file)["turns"])
+        Handler.script = Script(json.load(file))
     server = ThreadingHTTPServer(("127.0.0.1", arguments.port), Handler)
     print(f"listening on http://127.0.0.1:{server.server_address[1]}", flush=True)
     try:

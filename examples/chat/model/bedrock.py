@@ -3,8 +3,8 @@
 import json
 
 from eventstream import frame
-from parts import image, names, object_of, pieces
-from script import Call, Said, Told
+from parts import image, names, object_of, pieces, text_of
+from script import Asked, Call, Said, Told
 
 
 class Converse:
@@ -26,6 +26,8 @@ class Converse:
                 conversation.append(Said("".join(part.get("text", "") for part in parts), calls))
             else:
                 conversation += [self.told(part["toolResult"]) for part in parts if "toolResult" in part]
+                asked = text_of(parts)
+                conversation += [Asked(asked)] if asked else []
         return tools, conversation
 
     def told(self, result):

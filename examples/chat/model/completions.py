@@ -1,7 +1,7 @@
 """The requests and replies of OpenAI's chat completions."""
 
 from parts import arguments_of, images_of, names, pieces, sent, text_of, written
-from script import Call, Said, Told
+from script import Asked, Call, Said, Told
 
 
 class ChatCompletions:
@@ -21,10 +21,13 @@ class ChatCompletions:
                 conversation.append(Said(text_of(message.get("content")), calls))
             elif message["role"] == "tool":
                 conversation.append(Told(message["tool_call_id"], text_of(message["content"])))
-            elif conversation and isinstance(conversation[-1], Told):
-                # A message of the user has the images of the results before it.
-                url_of = lambda part: part.get("image_url", {}).get("url")  # noqa: E731
-                conversation[-1].images += images_of(message["content"], url_of)
+            elif message["role"] == "user":
+                images = images_of(message["content"], lambda part: part.get("image_url", {}).get("url"))
+                if images and conversation and isinstance(conversation[-1], Told):
+                    # A message of the user has the images of the results before it.
+                    conversation[-1].images += images
+                else:
+                    conversation.append(Asked(text_of(message["content"])))
         return tools, conversation
 
     def message(self, said: Said):

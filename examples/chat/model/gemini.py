@@ -3,8 +3,8 @@
 import base64
 import re
 
-from parts import image, names, need, object_of, pieces, sent
-from script import Call, Said, Told
+from parts import image, names, need, object_of, pieces, sent, text_of
+from script import Asked, Call, Said, Told
 
 # Gemini 3 refuses a call that comes back without the signature that came with it.
 SIGNATURE = base64.b64encode(b"signature").decode()
@@ -32,6 +32,8 @@ class GenerateContent:
             else:
                 results = [part["functionResponse"] for part in parts if "functionResponse" in part]
                 conversation += [self.told(result) for result in results]
+                asked = text_of(parts)
+                conversation += [Asked(asked)] if asked else []
         return tools, conversation
 
     def told(self, result):

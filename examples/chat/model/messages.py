@@ -3,7 +3,7 @@
 import json
 
 from parts import images_of, names, need, object_of, pieces, sent, text_of
-from script import Call, Said, Told
+from script import Asked, Call, Said, Told
 
 
 class Messages:
@@ -25,6 +25,8 @@ class Messages:
             else:
                 results = [part for part in parts if part["type"] == "tool_result"]
                 conversation += [self.told(part) for part in results]
+                asked = text_of([part for part in parts if part["type"] == "text"])
+                conversation += [Asked(asked)] if asked else []
         return tools, conversation
 
     def told(self, result):

@@ -3,7 +3,7 @@
 import itertools
 
 from parts import arguments_of, images_of, names, pieces, sent, text_of, written
-from script import Call, Said, Told
+from script import Asked, Call, Said, Told
 
 
 class Responses:
@@ -16,7 +16,7 @@ class Responses:
         items = request["input"]
         conversation = []
         was_said = False
-        for item in [] if isinstance(items, str) else items:
+        for item in [{"role": "user", "content": items}] if isinstance(items, str) else items:
             kind, says = item.get("type", "message"), False
             if kind == "function_call_output":
                 images = images_of(item["output"], lambda part: part.get("image_url"))
@@ -28,6 +28,8 @@ class Responses:
                 if kind == "function_call":
                     call = Call(item["call_id"], item["name"], arguments_of(item["arguments"]))
                     conversation[-1].calls.append(call)
+            elif item.get("role") == "user":
+                conversation.append(Asked(text_of(item["content"])))
             was_said = says
         return tools, conversation
 

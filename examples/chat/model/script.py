@@ -10,6 +10,13 @@ class Refused(Exception):
 
 
 @dataclass
+class Asked:
+    """A text of the user."""
+
+    text: str
+
+
+@dataclass
 class Call:
     """A tool that the model asks for."""
 
@@ -37,16 +44,38 @@ class Told:
 
 
 class Script:
-    """A list of turns, read from a JSON file."""
+    """The turns of a chat, or a dialog for each prompt of the user, read from a JSON file."""
+
+    def __init__(self, script: dict):
+        self.script = script
+
+    def next(self, tools: set[str], conversation: list, prefix: str) -> Said:
+        """Returns what the model says to a conversation: the turns so far, with prompts and results in between.
+
+        The ids of calls begin with `prefix`, as those of the provider do.
+        """
+        if "turns" in self.script:
+            return Dialog(self.script["turns"]).next(tools, conversation, prefix)
+        begin = max((place for place, item in enumerate(conversation) if isinstance(item, Asked)), default=None)
+        if begin is None:
+            raise Refused("the user has asked nothing yet")
+        prompt = conversation[begin].text
+        answers = (dialog for dialog in self.script["dialogs"] if re.search(dialog["when"], prompt, re.IGNORECASE))
+        dialog = next(answers, None)
+        if dialog is None:
+            raise Refused(f"the script has no dialog for {prompt!r}")
+        before = sum(isinstance(item, Said) for item in conversation[:begin])
+        return Dialog(dialog["turns"]).next(tools, conversation[begin:], f"{prefix}_{before}")
+
+
+class Dialog:
+    """A list of turns."""
 
     def __init__(self, turns: list[dict]):
         self.turns = turns
 
     def next(self, tools: set[str], conversation: list, prefix: str) -> Said:
-        """Returns what the model says to a conversation, which is the turns so far with what was told in between.
-
-        The ids of calls begin with `prefix`, as those of the provider do.
-        """
+        """Returns the next turn, after a check of the turns so far."""
         results = {}
         said = None
         for number, (turn, results_of_turn) in enumerate(exchanges(conversation), start=1):
@@ -88,6 +117,8 @@ def exchanges(conversation: list):
     for item in conversation:
         if isinstance(item, Said):
             pairs.append((item, []))
+        elif isinstance(item, Asked):
+            continue
         elif pairs:
             pairs[-1][1].append(item)
         else:
@@ -107,8 +138,10 @@ def filled(text: str, results: dict) -> str:
         found = results[name].text
         for key in path:
             try:
-                found = (json.loads(found) if isinstance(found, str) else found)[key]
-            except (ValueError, KeyError, TypeError):
+                # Other parts of the content may follow the JSON.
+                found = json.JSONDecoder().raw_decode(found)[0] if isinstance(found, str) else found
+                found = found[int(key) if isinstance(found, list) else key]
+            except (ValueError, LookupError, TypeError):
                 raise Refused(f"the result of {name} has no {key}: {results[name].text}") from None
         return str(found)
 
