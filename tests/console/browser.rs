@@ -2,6 +2,7 @@
 
 mod chats;
 mod docs;
+mod quickstart;
 mod vite;
 
 use std::io::{BufRead, BufReader, Write};
@@ -88,6 +89,11 @@ fn browser(name: &str, url: &str, options: &Value) -> (Command, tempfile::TempDi
 /// the server.
 async fn scenario(name: &str, url: &str, options: &Value) -> Value {
     let (command, _files) = browser(name, url, options);
+    outcome(name, command).await
+}
+
+/// Runs the command of a scenario, and returns what it saw.
+async fn outcome(name: &str, command: Command) -> Value {
     let mut command = tokio::process::Command::from(command);
     command.stdin(Stdio::null()).kill_on_drop(true);
     let output = tokio::time::timeout(6 * PATIENCE, command.output()).await;
