@@ -6,6 +6,7 @@ import io
 import zipfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from conftest import TOKEN, Server
 from toolhost_client import AsyncToolhost, Call, Pending, Refused, Reply, Toolhost
 from toolhost_client.events import CallChanged, ChatEnded, Event, Output, ProcessChanged, ProcessStarted, Reset
+from unreliable import Fate, Unreliable
 
 
 @pytest.fixture
@@ -98,6 +100,41 @@ def test_files(toolhost: Toolhost, tmp_path: Path) -> None:
     assert chat.link("in/stream", 3600)["size"] == 9
     chat.files.delete("in", recursive=True)
     assert not list(chat.files.list())
+
+
+def test_a_repeated_change_of_a_file_finds_its_own_version(toolhost: Toolhost) -> None:
+    lost: Fate = (504, {})
+    direct = toolhost.chat("c").files
+
+    def stream() -> Iterator[bytes]:
+        yield from [b"a ", b"stream"]
+
+    # The answer to the first request is lost, though the server did what it said.
+    def files() -> Any:
+        proxy = Unreliable(toolhost.url, [lost], ("PUT", "DELETE"))
+        proxies.append(proxy)
+        return Toolhost(proxy.url, TOKEN).chat("c").files
+
+    proxies: list[Unreliable] = []
+    etag = files().put("a", b"first", if_none_match="*")
+    etag = files().put("a", stream, if_match=etag)
+    assert direct.read("a") == b"a stream"
+    files().delete("a", if_match=etag)
+    assert not list(direct.list())
+    # The version of another writer is a refusal, and so is a condition that never held.
+    direct.put("a", b"another")
+    with pytest.raises(Refused) as refused:
+        files().put("a", b"mine", if_none_match="*")
+    assert refused.value.code == "file_changed" and direct.read("a") == b"another"
+    with pytest.raises(Refused) as refused:
+        direct.put("a", b"another", if_none_match="*")
+    assert refused.value.code == "file_changed"
+    with pytest.raises(Refused) as refused:
+        direct.delete("b")
+    assert refused.value.code == "unknown_file"
+    assert [proxy.calls for proxy in proxies] == [2, 2, 2, 2]
+    for proxy in proxies:
+        proxy.close()
 
 
 def test_ports_and_workspaces(toolhost: Toolhost) -> None:

@@ -15,6 +15,8 @@ class Refused(Exception):
     """
 
     is_error: Literal[True] = True
+    # Whether an earlier attempt of the request may have been carried out, and its answer was lost.
+    after_lost_answer = False
 
     def __init__(self, code: str, status: int, detail: str) -> None:
         super().__init__(code, status, detail)

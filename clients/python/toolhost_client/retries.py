@@ -34,6 +34,8 @@ class Attempts:
     ) -> None:
         self.what, self.home, self.patience, self.clock = what, home, patience, clock
         self.failures = 0
+        # Whether an attempt may have been carried out.
+        self.may_be_done = False
         self.began = self.failing_since = clock()
         self.deadline = self.began + deadline
 
@@ -42,8 +44,9 @@ class Attempts:
         self.began = self.clock()
         return self.home.url
 
-    def lost(self, reason: object) -> float:
-        """Returns the pause in seconds after an attempt that got no answer."""
+    def lost(self, reason: object, *, sent: bool = True) -> float:
+        """Returns the pause in seconds after an attempt that got no answer, or was not even sent."""
+        self.may_be_done |= sent
         self.home.url = self.home.configured
         return self._pause(repr(reason), None)
 
@@ -52,8 +55,11 @@ class Attempts:
         problem = problem_of(headers, body)
         code = problem.get("code", "")
         if code and 400 <= status < 500 and status not in (408, 421, 429):
-            raise Refused(code, status, problem.get("detail", ""))
+            refused = Refused(code, status, problem.get("detail", ""))
+            refused.after_lost_answer = self.may_be_done
+            raise refused
         wait = retry_after(headers) if status in (429, 503) else None
+        self.may_be_done |= wait is None and status not in (408, 421, 429)
         if status == 421 and headers.get("toolhost-host"):
             self.home.url = headers["toolhost-host"].rstrip("/")
         return self._pause(f"status {status} {code}".rstrip(), wait)

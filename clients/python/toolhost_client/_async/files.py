@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import httpx2
 
+from ..errors import Refused
 from ..types import FileEntry, FileList
 from .parallel import pieces
 
@@ -56,15 +58,22 @@ class AsyncFiles:
     ) -> str:
         """Writes a whole file, and returns its ETag. The content is bytes, a local file, or a function that begins a stream.
 
-        A request that is repeated with a condition may find the file that it wrote itself: `Refused` with `file_changed`.
+        With a condition, a repeat after a lost answer may find the file that it wrote itself. That is a success.
         """
         headers = given({"if-match": if_match, "if-none-match": if_none_match})
         if isinstance(content, bytes):
             body: Callable[[], object] = partial(bytes, content)
         else:
             body = partial(pieces, content) if isinstance(content, Path) else content
-        async with self._chat._stream("PUT", file_path(path), headers=headers, body=body) as response:
-            return str(response.headers["etag"])
+        try:
+            async with self._chat._stream("PUT", file_path(path), headers=headers, body=body) as response:
+                return str(response.headers["etag"])
+        except Refused as refused:
+            if refused.code == "file_changed" and refused.after_lost_answer:
+                async with self.get(path) as response:
+                    if await digest(response.aiter_bytes()) == await digest(body()):
+                        return str(response.headers["etag"])
+            raise
 
     async def list(self, path: str = "") -> AsyncIterator[FileEntry]:
         """Yields the entries of a directory in the order of their names."""
@@ -80,7 +89,30 @@ class AsyncFiles:
     async def delete(self, path: str, *, recursive: bool = False, if_match: str | None = None) -> None:
         """Removes a file, a link, an empty directory, or with `recursive` any directory."""
         params, headers = {"recursive": recursive or None}, given({"if-match": if_match})
-        await self._chat._json("DELETE", file_path(path), params=params, headers=headers)
+        try:
+            await self._chat._json("DELETE", file_path(path), params=params, headers=headers)
+        except Refused as refused:
+            # The attempt whose answer was lost may have removed it.
+            if not (refused.after_lost_answer and await self._is_gone(path)):
+                raise
+
+    async def _is_gone(self, path: str) -> bool:
+        try:
+            async with self.get(path):
+                return False
+        except Refused as refused:
+            return refused.code == "unknown_file"
+
+
+async def digest(content: Any) -> bytes:
+    """Returns a digest of bytes, or of a stream of them."""
+    found = sha256()
+    if isinstance(content, bytes):
+        found.update(content)
+    else:
+        async for piece in content:
+            found.update(piece)
+    return found.digest()
 
 
 def file_path(path: str) -> str:

@@ -102,7 +102,7 @@ class AsyncToolhost:
                     if whole is not None or not response.is_success:
                         await response.aclose()
             except httpx2.TransportError as error:
-                pause = attempts.lost(error)
+                pause = attempts.lost(error, sent=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
             await sleep(pause)
         try:
             yield response

@@ -104,7 +104,7 @@ class Toolhost:
                     if whole is not None or not response.is_success:
                         response.close()
             except httpx2.TransportError as error:
-                pause = attempts.lost(error)
+                pause = attempts.lost(error, sent=not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout))
             sleep(pause)
         try:
             yield response
