@@ -20,6 +20,8 @@ export class Refused extends Error {
   readonly status: number;
   /** A sentence for people. It may change. */
   readonly detail: string;
+  /** Whether an earlier attempt of the request may have been carried out, and its answer was lost. */
+  afterLostAnswer = false;
 
   constructor(problem: Problem) {
     super(`${problem.code}: ${problem.detail}`);

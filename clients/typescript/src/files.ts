@@ -1,7 +1,9 @@
 // The files of a chat: upload, download, directories and archives.
 
+import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 
+import { Refused } from "./errors.js";
 import type { Connection, Outgoing } from "./http.js";
 import type { FileEntry } from "./types.js";
 
@@ -28,7 +30,10 @@ export class Files {
    * Downloads a file. The response has the bytes as a stream, and `etag` and `content-length` in its headers. The
    * headers of the request can ask for a range, or for another version than the last one (status 304).
    */
-  get(path: string, options: { headers?: Record<string, string>; signal?: AbortSignal } = {}): Promise<Response> {
+  get(
+    path: string,
+    options: { headers?: Record<string, string>; signal?: AbortSignal | undefined } = {},
+  ): Promise<Response> {
     return this.connection.send({ method: "GET", path: this.at(path), ...options }, (response) => response);
   }
 
@@ -49,8 +54,11 @@ export class Files {
     }
   }
 
-  /** Uploads a whole file and returns its ETag. The file stays as it was if the upload fails. */
-  put(path: string, content: Upload, options: UploadOptions = {}): Promise<string> {
+  /**
+   * Uploads a whole file and returns its ETag. The file stays as it was if the upload fails. With a condition, a repeat
+   * after a lost answer may find the file that it wrote itself. That is a success.
+   */
+  async put(path: string, content: Upload, options: UploadOptions = {}): Promise<string> {
     const { ifMatch, signal } = options;
     const isStream = content instanceof ReadableStream;
     const body = isStream ? content : new Blob([content as BlobPart]);
@@ -59,12 +67,18 @@ export class Files {
       path: this.at(path),
       headers: { ...(ifMatch && { "if-match": ifMatch }), ...(ifMatch === null && { "if-none-match": "*" }) },
       body,
-      // The repeat of a change that was made would find another version.
-      idempotent: !isStream && ifMatch === undefined,
+      idempotent: !isStream,
       readTimeout: isStream ? 2 ** 31 - 1 : 60_000 + Math.round((body as Blob).size / SLOWEST),
       signal,
     };
-    return this.connection.send(request, (response) => response.headers.get("etag") ?? "");
+    try {
+      return await this.connection.send(request, (response) => response.headers.get("etag") ?? "");
+    } catch (error) {
+      if (isStream || !isAfterLostAnswer(error) || error.code !== "file_changed") throw error;
+      const response = await this.get(path, { signal });
+      if ((await digest(response.body)) !== (await digest((body as Blob).stream()))) throw error;
+      return response.headers.get("etag") ?? "";
+    }
   }
 
   /** Uploads a local file and returns its ETag. */
@@ -80,7 +94,21 @@ export class Files {
     const { recursive, ifMatch, signal } = options;
     const headers: Record<string, string> = ifMatch ? { "if-match": ifMatch } : {};
     const query = { recursive };
-    await this.connection.json({ method: "DELETE", path: this.at(path), query, headers, idempotent: false, signal });
+    try {
+      await this.connection.json({ method: "DELETE", path: this.at(path), query, headers, signal });
+    } catch (error) {
+      // The attempt whose answer was lost may have removed it.
+      if (!isAfterLostAnswer(error) || !(await this.isGone(path, signal))) throw error;
+    }
+  }
+
+  private async isGone(path: string, signal?: AbortSignal): Promise<boolean> {
+    try {
+      await (await this.get(path, { signal })).body?.cancel();
+      return false;
+    } catch (error) {
+      return error instanceof Refused && error.code === "unknown_file";
+    }
   }
 
   /** Returns the address of a path. The first slash of an absolute path is encoded. */
@@ -89,4 +117,14 @@ export class Files {
     const slash = path.startsWith("/") ? "%2F" : "";
     return `${this.base}/files${path ? `/${slash}${relative}` : ""}`;
   }
+}
+
+function isAfterLostAnswer(error: unknown): error is Refused {
+  return error instanceof Refused && error.afterLostAnswer;
+}
+
+async function digest(content: ReadableStream<Uint8Array> | null): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const piece of content ?? []) hash.update(piece);
+  return hash.digest("hex");
 }

@@ -67,6 +67,7 @@ export class Connection {
     const began = performance.now();
     let contact = began;
     let base = this.url;
+    let afterLostAnswer = false;
     for (let failures = 0; ;) {
       const attempt = performance.now();
       let failure: Failure;
@@ -74,9 +75,10 @@ export class Connection {
         return await this.attempt(base, request, read);
       } catch (error) {
         signal?.throwIfAborted();
-        if (error instanceof Refused) throw error;
+        if (error instanceof Refused) throw Object.assign(error, { afterLostAnswer });
         failure = error instanceof Failure ? error : Failure.ofConnection(error);
       }
+      afterLostAnswer ||= !failure.ranNothing;
       const now = performance.now();
       if (now - attempt > CONTACT) [contact, failures] = [now, 0];
       const isOver = now - contact > this.options.patience || now - began > this.options.deadline;

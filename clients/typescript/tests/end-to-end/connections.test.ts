@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import test from "node:test";
 
-import type { Chat, ChatEvent } from "toolhost-client";
+import { type Chat, type ChatEvent, Refused, Toolhost } from "toolhost-client";
 
 import { proxy } from "./proxy.js";
 import { converse, model, PROVIDERS, root, Server, skip, TOKEN, until } from "./world.js";
@@ -40,6 +40,35 @@ test("a call runs once over a connection that fails", { skip }, async (t) => {
   await server.chat("c").files.put("go", "");
   const { structured } = await calling;
   assert.equal((structured as { output: string }).output, "a\n");
+});
+
+test("a repeated change of a file finds its own version", { skip }, async (t) => {
+  const server = await Server.start(t);
+  const direct = server.chat("c").files;
+  /** Returns the files of a client that loses the answer to its first request, which was carried out. */
+  const files = () => {
+    let isLost = false;
+    const losing: typeof fetch = async (input, init) => {
+      const response = await fetch(input, init);
+      if (isLost) return response;
+      isLost = true;
+      await response.text();
+      throw new TypeError("fetch failed");
+    };
+    return new Toolhost(server.url, TOKEN, { fetch: losing }).chat("c").files;
+  };
+  const refused = (code: string) => (error: unknown) => error instanceof Refused && error.code === code;
+
+  const first = await files().put("a", "first", { ifMatch: null });
+  const etag = await files().put("a", "second", { ifMatch: first });
+  assert.equal(await (await direct.get("a")).text(), "second");
+  await files().delete("a", { ifMatch: etag });
+  // The version of another writer is a refusal, and so is a condition that never held.
+  await direct.put("a", "another");
+  await assert.rejects(files().put("a", "mine", { ifMatch: null }), refused("file_changed"));
+  await assert.rejects(direct.put("a", "another", { ifMatch: null }), refused("file_changed"));
+  await assert.rejects(direct.delete("b"), refused("unknown_file"));
+  assert.equal(await (await direct.get("a")).text(), "another");
 });
 
 test("events come once and in order over connections that are cut", { skip }, async (t) => {
