@@ -19,7 +19,7 @@ mod mcp;
 /// The client for Python.
 mod python;
 /// The client for TypeScript.
-mod typescript;
+pub(crate) mod typescript;
 /// A proxy that loses replies.
 mod unreliable;
 

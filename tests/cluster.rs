@@ -4,6 +4,7 @@ mod agents;
 mod answers;
 mod balancer;
 mod chaos;
+mod clients;
 mod events;
 mod field;
 mod forwarding;

@@ -29,7 +29,7 @@ async fn succeeds(command: Command) {
 }
 
 /// Builds the client and the chat that uses it, in a copy with the directories of the repository.
-pub(super) async fn built() -> tempfile::TempDir {
+pub(crate) async fn built() -> tempfile::TempDir {
     let modules = prepared("typescript").join("node_modules");
     let sources = tempfile::tempdir().unwrap();
     let at = |path: &str| sources.path().join(path);
