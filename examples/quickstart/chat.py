@@ -259,8 +259,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         url, path = self.asked()
-        if path == "events":
-            return self.stream(self.server.conversation(url))
+        if path == "events" and (conversation := self.server.conversation(url)):
+            return self.stream(conversation)
         if path != "":
             return self.send(404, "There is no such page.")
         nonce = secrets.token_urlsafe(16)
@@ -277,9 +277,12 @@ class Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))
         if path == "approve":
             question = approvals.question(body)
-            approved = self.server.named(question.chat or "").ask(question)
+            conversation = self.server.named(question.chat or "")
+            approved = conversation is not None and conversation.ask(question)
             return self.send(200, approvals.answer(approved, "The user refused it."), "application/json")
-        conversation = self.server.conversation(url)
+        conversation = self.server.conversation(url) if path else None
+        if not conversation:
+            return self.send(404, "There is no such chat.")
         if path == "say":
             conversation.say(**json.loads(body))
         elif path == "stop":
@@ -343,15 +346,18 @@ class Server(ThreadingHTTPServer):
         self.chats, self.model, self.suggestions = directory / "chats", model, suggestions
         self.chats.mkdir(exist_ok=True)
         self.lock, self.conversations = threading.Lock(), {}
-        for path in self.chats.glob("*.json"):
+        # Each conversation is a reader of events, of which the server has few.
+        for path in sorted(self.chats.glob("*.json"), key=lambda path: path.stat().st_mtime)[-20:]:
             self.named(f"quickstart-{path.stem}")
 
-    def conversation(self, url) -> Conversation:
+    def conversation(self, url) -> Conversation | None:
         return self.named(f"quickstart-{parse_qs(url.query).get('chat', ['first'])[0]}")
 
-    def named(self, chat: str) -> Conversation:
-        """Returns the conversation of a chat, which is new if its id is."""
-        name = re.fullmatch(r"quickstart-([\w-]{1,40})", chat, re.ASCII)[1]
+    def named(self, chat: str) -> Conversation | None:
+        """Returns the conversation of a chat, which is new if its id is; `None` for a chat of another program."""
+        if not (found := re.fullmatch(r"quickstart-([\w-]{1,40})", chat, re.ASCII)):
+            return None
+        name = found[1]
         with self.lock:
             if name not in self.conversations:
                 path = self.chats / f"{name}.json"
