@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 use toolhost_workspace::operation::{
     Answered, Asked, Each, Identity, Numbered, Typed, VERSION, each,
@@ -36,8 +36,14 @@ impl Each for Describing {
     fn take<O: Typed>(&mut self) {
         let asked = self.generator.subschema_for::<Asked<O>>();
         let reply = self.generator.subschema_for::<Answered<O::Answer>>();
+        self.add(O::NAME, &asked, &reply);
+    }
+}
+
+impl Describing {
+    fn add(&mut self, name: &str, asked: &Schema, reply: &Schema) {
         let path = json!({ "post": {
-            "operationId": O::NAME,
+            "operationId": name,
             "tags": ["operations"],
             "parameters": [{
                 "name": "Toolhost-Operations", "in": "header", "required": true,
@@ -52,12 +58,12 @@ impl Each for Describing {
                 "default": { "$ref": "#/components/responses/Error" },
             },
         } });
-        self.paths.insert(format!("{PATH}/{}", O::NAME), path);
+        self.paths.insert(format!("{PATH}/{name}"), path);
     }
 }
 
 /// Describes a connection to a port.
-fn connect(error: &schemars::Schema) -> Value {
+fn connect(error: &Schema) -> Value {
     let stream = json!({ "schema": { "type": "string", "format": "binary" } });
     let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
     json!({ "post": {

@@ -11,15 +11,15 @@ use std::time::Duration;
 use axum::extract::{FromRef, Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router};
 use toolhost_agent::{ApiError, Asked as Once, Offer, ToolCall, Watched, digest, json};
 use toolhost_call::call::Ledger;
 use toolhost_http::body::{self, BodyError};
 use toolhost_workspace::files::{CpuAccount, FilesGrant};
 use toolhost_workspace::operation::{
-    Answered, Asked, Cancel, Each, End, EndChat, Fallible, Identity, Repeat, SendSignal, Typed,
-    VERSION, each,
+    Answer, Answered, Asked, Cancel, Each, End, EndChat, Identity, Operation, Repeat, SendSignal,
+    Typed, VERSION, each,
 };
 use toolhost_workspace::{Context, Workspace};
 use uuid::Uuid;
@@ -89,8 +89,37 @@ struct Routes(Router<Agent>);
 
 impl Each for Routes {
     fn take<O: Typed>(&mut self) {
-        let path = format!("{PATH}/{}", O::NAME);
-        self.0 = std::mem::take(&mut self.0).route(&path, post(perform::<O>));
+        let kind = Kind {
+            name: O::NAME,
+            max_bytes: O::MAX_BYTES,
+            of_files: O::OF_FILES,
+            writes_files: O::WRITES_FILES,
+            read: |bytes| serde_json::from_slice::<Asked<O>>(bytes).map(Asked::into_any),
+        };
+        let path = format!("{PATH}/{}", kind.name);
+        self.0 = std::mem::take(&mut self.0).route(&path, kind.route());
+    }
+}
+
+/// The properties of an operation's type. Its route is made of them as values: a route generic over the type would be compiled for each,
+/// and all these were a tenth of the agent.
+#[derive(Clone, Copy, Debug)]
+struct Kind {
+    name: &'static str,
+    max_bytes: usize,
+    of_files: bool,
+    writes_files: bool,
+    read: fn(&[u8]) -> serde_json::Result<Asked<Operation>>,
+}
+
+impl Kind {
+    fn route(self) -> MethodRouter<Agent> {
+        let answer =
+            move |State(agent): State<Agent>,
+                  call: ToolCall,
+                  watched: Watched,
+                  request: Request| { perform(self, agent, call, watched, request) };
+        post(answer)
     }
 }
 
@@ -107,31 +136,32 @@ async fn identify(State(agent): State<Agent>) -> Json<Identity> {
     })
 }
 
-async fn perform<O: Typed>(
-    State(agent): State<Agent>,
+async fn perform(
+    kind: Kind,
+    agent: Agent,
     call: ToolCall,
     watched: Watched,
     request: Request,
 ) -> Result<Response, ApiError> {
     agent.check(request.headers())?;
-    if let Some(refusal) = question::refusal::<O>(agent.files) {
+    if let Some(refusal) = question::refusal(kind, agent.files) {
         return Err(refusal);
     }
-    let body = body::read_within(request, O::MAX_BYTES, TIME).await;
+    let body = body::read_within(request, kind.max_bytes, TIME).await;
     let body = body.map_err(|error| match error {
         BodyError::Broken(detail) => {
             ApiError::bad_request("The operation broke off.").detail(detail)
         }
         error => error.into(),
     })?;
-    let asked: Asked<O> = serde_json::from_slice(&body.bytes).map_err(|error| {
-        let message = format!("The operation {:?} cannot be read.", O::NAME);
+    let asked = (kind.read)(&body.bytes).map_err(|error| {
+        let message = format!("The operation {:?} cannot be read.", kind.name);
         ApiError::bad_request(message).detail(error.to_string())
     })?;
     if asked.operation.repeat() != Repeat::Acts {
         return agent.done(asked, watched).await;
     }
-    let once = call.asks(|| Once::once(O::NAME, digest(&[&body.bytes])));
+    let once = call.asks(|| Once::once(kind.name, digest(&[&body.bytes])));
     let held = body.into_held();
     let act = async move {
         let done = agent.done(asked, watched).await;
@@ -164,11 +194,7 @@ impl Agent {
     }
 
     /// Does an operation, if it is approved.
-    async fn done<O: Typed>(
-        &self,
-        asked: Asked<O>,
-        watched: Watched,
-    ) -> Result<Response, ApiError> {
+    async fn done(&self, asked: Asked<Operation>, watched: Watched) -> Result<Response, ApiError> {
         let watched = watched.of(asked.operation.owner());
         if let Some((tool, arguments)) = question::of(&asked.operation) {
             watched.approve(tool, &arguments).await?;
@@ -187,11 +213,11 @@ impl Agent {
 }
 
 /// Does an operation with what its caller grants it.
-async fn answered<O: Typed>(
+async fn answered(
     workspace: &Arc<dyn Workspace>,
     ledger: &Ledger,
-    asked: Asked<O>,
-) -> Answered<O::Answer> {
+    asked: Asked<Operation>,
+) -> Answered<Answer> {
     let context = Context {
         account: Arc::new(match asked.cpu {
             Some(limit) => CpuAccount::limited(limit),
@@ -203,7 +229,7 @@ async fn answered<O: Typed>(
             Ok(restricted) => Some(restricted),
             Err(error) => {
                 return Answered {
-                    answer: Fallible::refused(error),
+                    answer: asked.operation.refused(error),
                     cpu: context.account.used(),
                     ended: None,
                 };
@@ -211,18 +237,17 @@ async fn answered<O: Typed>(
         },
         None => None,
     };
-    let operation = asked.operation.into();
-    let waits = ended::Waits::of(&operation, asked.for_end);
+    let waits = ended::Waits::of(&asked.operation, asked.for_end);
     let answer = restricted
         .as_ref()
         .unwrap_or(workspace)
-        .call(&context, operation)
+        .call(&context, asked.operation)
         .await;
     // A server that stops waits for the answer, and ends the processes only then.
     let ended = waits.ended(&**workspace, &answer);
     let ended = ledger.stopping().run_until_cancelled(ended).await;
     Answered {
-        answer: O::answered(answer),
+        answer,
         cpu: context.account.used(),
         ended: ended.flatten(),
     }

@@ -210,7 +210,8 @@ macro_rules! all {
         }
 
         /// The answer to the operation of the same name.
-        #[derive(Debug)]
+        #[derive(Debug, Serialize)]
+        #[serde(untagged)]
         #[expect(missing_docs, reason = "each names the operation that it answers")]
         pub enum Answer {
             $( $type(<$type as Typed>::Answer), )*
@@ -264,6 +265,13 @@ macro_rules! all {
             pub fn failed(&self, error: process::Error) -> Answer {
                 match self {
                     $( Self::$type(_) => Answer::$type(Fallible::failed(error)), )*
+                }
+            }
+
+            /// Returns the answer that the directories which it may reach cannot be opened.
+            pub fn refused(&self, error: of_files::Error) -> Answer {
+                match self {
+                    $( Self::$type(_) => Answer::$type(Fallible::refused(error)), )*
                 }
             }
 

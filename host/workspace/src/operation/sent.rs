@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Operation;
 use crate::process::{Snapshot, Waited};
 
 /// An operation, and the means that its caller grants it.
@@ -33,6 +34,18 @@ impl<O> From<O> for Asked<O> {
             roots: None,
             cpu: None,
             for_end: None,
+        }
+    }
+}
+
+impl<O: Into<Operation>> Asked<O> {
+    /// Returns the same with an operation of any type.
+    pub fn into_any(self) -> Asked<Operation> {
+        Asked {
+            operation: self.operation.into(),
+            roots: self.roots,
+            cpu: self.cpu,
+            for_end: self.for_end,
         }
     }
 }
