@@ -3,7 +3,7 @@
 //! The page needs no token, because browsers send none for a page, and it contains no secret. It asks for the token, keeps it
 //! in its memory only, and loads `/openapi.json` with it. All files that it loads come from this server.
 
-use std::sync::Arc;
+use std::io::Read as _;
 
 use axum::Router;
 use axum::extract::Path;
@@ -13,6 +13,7 @@ use axum::http::header::{
 };
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
+use flate2::read::GzDecoder;
 
 use toolhost_http::problem::{Kind, Problem};
 
@@ -25,11 +26,28 @@ const PAGE: &str = include_str!("page/index.html");
 const SCRIPT: &str = include_str!("page/page.js");
 const STYLE: &str = include_str!("page/page.css");
 
-/// The files of Swagger UI that the page loads.
-const VENDORED: [&str; 3] = [
-    "swagger-ui.css",
-    "swagger-ui-bundle.js",
-    "favicon-32x32.png",
+/// A file of Swagger UI that the page loads.
+struct Vendored {
+    name: &'static str,
+    media_type: &'static str,
+    /// Its content, which the build script compressed with gzip.
+    compressed: &'static [u8],
+}
+
+macro_rules! vendored {
+    ($name:literal, $media_type:literal) => {
+        Vendored {
+            name: $name,
+            media_type: $media_type,
+            compressed: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")),
+        }
+    };
+}
+
+static VENDORED: [Vendored; 3] = [
+    vendored!("swagger-ui.css", "text/css; charset=utf-8"),
+    vendored!("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
+    vendored!("favicon-32x32.png", "image/png"),
 ];
 
 pub(crate) fn routes() -> Router {
@@ -53,18 +71,18 @@ async fn other(Path(name): Path<String>) -> Result<Response, Problem> {
         "page.css" => return Ok(file("text/css; charset=utf-8", STYLE)),
         _ => {}
     }
-    let found = VENDORED.contains(&name.as_str()).then(|| {
-        // The configuration is for a file that the server does not serve.
-        let unused = Arc::new(utoipa_swagger_ui::Config::from("/openapi.json"));
-        utoipa_swagger_ui::serve(&name, unused).ok().flatten()
-    });
-    match found.flatten() {
-        Some(found) => Ok(file(&found.content_type, found.bytes)),
-        None => {
-            let detail = format!("there is nothing at /docs/{name}");
-            Err(Problem::new(Kind::NOT_FOUND, detail))
-        }
-    }
+    let Some(found) = VENDORED.iter().find(|file| file.name == name) else {
+        let detail = format!("there is nothing at /docs/{name}");
+        return Err(Problem::new(Kind::NOT_FOUND, detail));
+    };
+    let mut content = Vec::new();
+    GzDecoder::new(found.compressed)
+        .read_to_end(&mut content)
+        .map_err(|error| {
+            let detail = format!("the file {name:?} of this program is damaged: {error}");
+            Problem::new(Kind::INTERNAL, detail)
+        })?;
+    Ok(file(found.media_type, content))
 }
 
 fn file(kind: &str, content: impl IntoResponse) -> Response {
