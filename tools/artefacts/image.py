@@ -1,6 +1,5 @@
 """OCI images of server and agent as archives of their layout, written without an engine."""
 
-import hashlib
 import json
 import subprocess
 import tempfile
@@ -8,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from . import seal
 from .packing import Entry, directory, gzip, tar
 from .programs import Programs, runner
 from .project import COMMIT, DESCRIPTION, EPOCH, LICENSE, LICENSES, REPOSITORY, ROOT, VERSION, Target
@@ -43,7 +43,7 @@ def write(
 
     def blob(kind: str, content: bytes | dict, **further: object) -> dict:
         raw = json.dumps(content).encode() if isinstance(content, dict) else content
-        digest = hashlib.sha256(raw).hexdigest()
+        digest = seal.digest(raw)
         blobs[digest] = raw
         return {"mediaType": KIND + kind, "digest": f"sha256:{digest}", "size": len(raw), **further}
 
@@ -102,7 +102,7 @@ def config(target: Target, name: str, arguments: list[str], port: int, layers: l
                 "io.modelcontextprotocol.server.name": SERVER,
             },
         },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}" for layer in layers]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{seal.digest(layer)}" for layer in layers]},
         "history": [{"created": created, "created_by": "tools/dist"} for _ in layers],
     }
 

@@ -1,9 +1,9 @@
 """An MCP bundle, and `server.json`, with which the MCP registry finds the packages."""
 
-import hashlib
 import json
 from pathlib import Path
 
+from . import seal
 from .packing import Entry, zipped
 from .programs import Programs
 from .project import AUTHOR, DESCRIPTION, IMAGES, LICENSE, LICENSES, REPOSITORY, ROOT, TARGETS, VERSION, Target
@@ -78,7 +78,7 @@ def make_server(out: Path) -> None:
     for bundle in [out / bundle_name(target) for target in TARGETS]:
         if bundle.exists():
             address = f"{REPOSITORY}/releases/download/v{VERSION}/{bundle.name}"
-            digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
+            digest = seal.digest(bundle.read_bytes())
             packages.append({"registryType": "mcpb", "identifier": address, "fileSha256": digest, "transport": {"type": "stdio"}})
     server = {
         "$schema": SCHEMA,

@@ -15,17 +15,17 @@ SUMS = "SHA256SUMS"
 STATEMENT = f"toolhost-{VERSION}.intoto.json"
 
 
-def digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def make(targets: list[Target], out: Path) -> None:
     """Writes the statement about all artefacts, the checksums, and the signature."""
     for name in STATEMENT, SUMS, f"{SUMS}.minisig":
         (out / name).unlink(missing_ok=True)
-    digests = {path.name: digest(path) for path in sorted(out.iterdir()) if path.is_file()}
+    digests = {path.name: digest(path.read_bytes()) for path in sorted(out.iterdir()) if path.is_file()}
     (out / STATEMENT).write_text(json.dumps(statement(targets, digests), indent=2) + "\n")
-    digests[STATEMENT] = digest(out / STATEMENT)
+    digests[STATEMENT] = digest((out / STATEMENT).read_bytes())
     lines = [f"{digests[name]}  {name}\n" for name in sorted(digests)]
     (out / SUMS).write_text("".join(lines))
     sign(out / SUMS)
@@ -40,7 +40,7 @@ def statement(targets: list[Target], digests: dict[str, str]) -> dict:
     for busybox in sorted((TOOLS.parent).glob("busybox-*/bin/busybox")):
         name = busybox.parents[1].name
         materials.append(
-            {"uri": f"pkg:deb/debian/busybox-static?arch={name.removeprefix('busybox-')}", "digest": {"sha256": digest(busybox)}}
+            {"uri": f"pkg:deb/debian/busybox-static?arch={name.removeprefix('busybox-')}", "digest": {"sha256": digest(busybox.read_bytes())}}
         )
     return {
         "_type": "https://in-toto.io/Statement/v1",
