@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Command};
 
 use super::configuration;
 
@@ -25,6 +25,15 @@ pub(super) fn run(options: &Options) -> anyhow::Result<ExitCode> {
     let directory = &options.directory;
     let cannot = || format!("cannot write manual pages into {}", directory.display());
     std::fs::create_dir_all(directory).with_context(cannot)?;
-    clap_mangen::generate_to(configuration::command(), directory).with_context(cannot)?;
+    let command = without_help(configuration::command());
+    clap_mangen::generate_to(command, directory).with_context(cannot)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Hides each `help`: its pages would repeat those of the other commands.
+fn without_help(command: Command) -> Command {
+    command.mut_subcommands(|command| {
+        let is_hidden = command.is_hide_set() || command.get_name() == "help";
+        without_help(command.hide(is_hidden))
+    })
 }

@@ -116,6 +116,11 @@ fn each_command_has_a_manual_page() {
             "{command}: {page}"
         );
     }
+    // The pages of `help` would repeat the others.
+    let written = std::fs::read_dir(&pages).unwrap();
+    let mut names = written.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert_eq!(names.find(|name| name.contains("-help")), None);
+    assert!(!page("toolhost").contains("toolhost\\-help"));
     let file = directory.path().join("file");
     std::fs::write(&file, "").unwrap();
     let refused = run(&["man", file.to_str().unwrap()]);
