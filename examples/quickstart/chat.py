@@ -180,6 +180,8 @@ class Conversation:
                         case events.ProcessStarted(call=str(call)):
                             self.seen[event.process] = (call, 0)
                         case events.Output():
+                            if event.process not in self.seen:
+                                self.catch_up()
                             self.output(event.process, event.offset, event.length, event.raw.decode(errors="replace"))
                         case events.ProcessChanged(status="exited" | "lost", call=str(call)):
                             if self.items.get(call, {}).get("state") == "runs on":
