@@ -69,7 +69,8 @@ export default async ({ options, browser }) => {
       if (line.startsWith("examples/quickstart/start")) await begin(line);
       else execFileSync("sh", ["-c", line], { cwd: root });
     },
-    async keys() {
+    async keys(key) {
+      if (key !== "Ctrl-C") return page.keyboard.press(key);
       if (!errors.length && !isChecked) await check();
       isChecked = true;
       start.kill("SIGINT");
