@@ -19,8 +19,8 @@ REQUIREMENTS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1"]
 # What C calls to allocate. musl's allocator returns every large block to the kernel, which made a start a tenth slower with SQLite alone.
 ALLOCATOR = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign", "malloc_usable_size"]
 # The linker, start files and C library of Rust. zig's linker can neither fold equal functions nor pack relocations, which together are a
-# twentieth of the program. C gets the allocator that the program has for Rust.
-RUST_LINKER = [
+# twentieth of the programs. C gets the allocator that the programs have for Rust.
+LINK = [
     "-Clinker=rust-lld",
     "-Clinker-flavor=ld.lld",
     "-Clink-self-contained=yes",
@@ -29,13 +29,10 @@ RUST_LINKER = [
     "-Clink-arg=--pack-dyn-relocs=relr",
     *(f"-Clink-arg=--defsym={name}=mi_{name}" for name in ALLOCATOR),
 ]
-# The linker and C library of zig, whose allocator is faster than musl's: the agent has no other. Without the argument, the program is always
-# at the same address.
-ZIG_LINKER = ["-Clink-arg=-pie"]
-# The program, its profile, further arguments of cargo, and those of its linker.
+# The program, its profile, and further arguments of cargo.
 PROGRAMS = {
-    "toolhost": ("release", ["--package", "toolhost", "--features", "otel"], RUST_LINKER),
-    "toolhost-agent": ("small", ["--package", "toolhost-service"], ZIG_LINKER),
+    "toolhost": ("release", ["--package", "toolhost", "--features", "otel"]),
+    "toolhost-agent": ("small", ["--package", "toolhost-service"]),
 }
 # Bytes of the agent, as a goal.
 LARGEST_AGENT = 8_000_000
@@ -92,9 +89,9 @@ def compile_for(target: Target) -> Programs:
     subprocess.run(["rustup", "target", "add", target.triple], check=True, cwd=ROOT, stderr=subprocess.DEVNULL)
     target_dir = target_directory()
     made = []
-    for name, (profile, arguments, linker) in PROGRAMS.items():
+    for name, (profile, arguments) in PROGRAMS.items():
         cargo = ["cargo-zigbuild", "rustc", "--locked", "--target", target.triple, "--profile", profile]
-        cargo += [*arguments, "--bin", name, "--", *linker]
+        cargo += [*arguments, "--bin", name, "--", *LINK]
         subprocess.run(cargo, check=True, cwd=ROOT, env=environment(target, target_dir))
         made.append(target_dir / target.triple / profile / name)
         check_static(made[-1])
