@@ -1,6 +1,10 @@
 //! The directory that a command runs in.
 
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+use rustix::io::Errno;
 
 use super::Error;
 
@@ -34,22 +38,29 @@ pub(super) fn resolve(workdir: Option<&Path>, workspace: &Path) -> Result<PathBu
 /// Checks a directory in which no shell could be started: a missing directory and a missing shell are the same error of the operating
 /// system. Blocks on the disk.
 ///
+/// `root` is the root of what commands see, unless that is the one of this machine: the text must not tell what else is there.
+///
 /// # Errors
 ///
 /// [`Error::Workdir`] if it does not exist, is not a directory, or cannot be entered; the text names the nearest parent
 /// that does exist.
-pub(super) fn check(path: &Path) -> Result<(), Error> {
-    let problem = match std::fs::metadata(path) {
-        Ok(metadata) if !metadata.is_dir() => "is not a directory",
-        Ok(_) => match nix::unistd::access(path, nix::unistd::AccessFlags::X_OK) {
-            Ok(()) => return Ok(()),
-            Err(_) => "is not accessible",
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => "is not accessible",
-        Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => "is not a directory",
+pub(super) fn check(path: &Path, root: Option<&OwnedFd>) -> Result<(), Error> {
+    let open = |path: &Path| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match root {
+            Some(root) => openat2(root, path, flags, Mode::empty(), ResolveFlags::IN_ROOT),
+            None => openat(CWD, path, flags, Mode::empty()),
+        }
+    };
+    // The kernel looks up a name in a directory only for those who may enter it.
+    let problem = match open(&path.join(".")) {
+        Ok(_) => return Ok(()),
+        Err(Errno::ACCESS) => "is not accessible",
+        Err(Errno::NOTDIR) => "is not a directory",
         Err(_) => "does not exist",
     };
-    let parent = path.ancestors().skip(1).find(|parent| parent.is_dir());
+    let mut above = path.ancestors().skip(1);
+    let parent = above.find(|above| open(above).is_ok());
     let hint = parent.map(|parent| {
         format!(
             "; the nearest directory that exists is {}",
@@ -74,7 +85,7 @@ mod tests {
         std::fs::write(workspace.path().join("file"), "").unwrap();
         let resolve = |workdir: Option<&str>| {
             let path = super::resolve(workdir.map(Path::new), workspace.path())?;
-            super::check(&path).map(|()| path)
+            super::check(&path, None).map(|()| path)
         };
         assert_eq!(resolve(None).unwrap(), workspace.path());
         assert_eq!(resolve(Some("")).unwrap(), workspace.path());
@@ -102,5 +113,30 @@ mod tests {
                 .starts_with("workdir is not a directory: ")
         );
         assert!(resolve(Some("a\0")).is_err());
+    }
+
+    /// Who names a directory must not learn what else is on this machine.
+    #[test]
+    fn what_commands_do_not_see_does_not_exist() {
+        let tree = tempfile::tempdir().unwrap();
+        let root = tree.path().canonicalize().unwrap();
+        let seen = root.join("seen");
+        for directory in ["seen/own", "other/there"] {
+            std::fs::create_dir_all(root.join(directory)).unwrap();
+        }
+        for (link, to) in [("one", "other/there"), ("two", "other/nowhere")] {
+            std::os::unix::fs::symlink(root.join(to), seen.join(link)).unwrap();
+        }
+        let view = std::fs::File::open(&seen).unwrap().into();
+        let said = |path: &str| {
+            let checked = super::check(Path::new(path), Some(&view));
+            checked.unwrap_err().to_string()
+        };
+        let there = root.join("other/there");
+        let hint = "; the nearest directory that exists is /";
+        for path in ["/one", "/two", there.to_str().unwrap()] {
+            assert_eq!(said(path), format!("workdir does not exist: {path}{hint}"));
+        }
+        super::check(Path::new("/own"), Some(&view)).unwrap();
     }
 }

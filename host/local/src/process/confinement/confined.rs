@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use rustix::fs::{OFlags, openat};
 use toolhost_sandbox::{
     Entered, Home, Mode, Network, Places, Plan, Policy, PrepareError, Report, Sandbox, Support,
     View,
@@ -453,6 +454,20 @@ impl Confined {
             temporary: temporary.map(|directory| directory.path.clone()),
             layers: layers.map(|layers| layers.place().work),
         }
+    }
+
+    /// Opens the root of what its commands see; `None` if that is the root of this machine.
+    pub(in crate::process) fn root(&self) -> io::Result<Option<OwnedFd>> {
+        let up: PathBuf = Path::new(MEMORY)
+            .components()
+            .skip(1)
+            .map(|_| "..")
+            .collect();
+        let open = |memory: &Arc<OwnedFd>| {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            openat(memory, &up, flags, rustix::fs::Mode::empty())
+        };
+        Ok(self.memory.as_ref().map(open).transpose()?)
     }
 
     /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.

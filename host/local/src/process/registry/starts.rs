@@ -319,7 +319,10 @@ impl Registry {
                 Err(error) => {
                     let directory = workdir.to_path_buf();
                     // A file system can hang.
-                    let checking = move || workdir::check(&directory);
+                    let root = confined.root();
+                    let root =
+                        root.map_err(|error| shortage::failed("cannot look at workdir", &error))?;
+                    let checking = move || workdir::check(&directory, root.as_ref());
                     let checked = tokio::task::spawn_blocking(checking).await;
                     checked.unwrap_or_else(|error| Err(failed(&error)))?;
                     let kind = self.containment().kind;
