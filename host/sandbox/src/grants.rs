@@ -50,6 +50,8 @@ pub(crate) struct Grants {
     pub(crate) refused: Vec<PathBuf>,
     /// The paths of `never`, of the places and the policy.
     pub(crate) never: Closed,
+    /// The directories in which commands of the workspace write.
+    written: Vec<PathBuf>,
 }
 
 impl Grants {
@@ -84,6 +86,10 @@ impl Grants {
             (&places.list, Rights::List, false),
             (&maps, Rights::Device, false),
         ];
+        // Also where these commands may only read: others of the workspace write there.
+        let written = [&places.workspace, &places.temporary, &policy.write];
+        let written = written.into_iter().flatten();
+        grants.written = written.filter_map(|path| real.of(path)).collect();
         for (paths, rights, may_be_below) in roots {
             for path in *paths {
                 grants.add(path, *rights, *may_be_below, &real);
@@ -97,8 +103,15 @@ impl Grants {
         let Some(real) = real.of(path) else {
             return;
         };
+        let links = match real == path {
+            true => Vec::new(),
+            false => links_to(path),
+        };
         // A command may have made a link in a writable directory. It must not lead to a new grant.
-        let follows_unsafe_link = real != path && self.is_writable(path);
+        let follows_unsafe_link = links.iter().any(|(link, _)| {
+            let mut written = self.written.iter();
+            written.any(|root| link.starts_with(root))
+        });
         let is_closed = match may_be_below {
             true => self.never.has(&real),
             false => self.never.covers(&real),
@@ -107,9 +120,7 @@ impl Grants {
             self.refused.push(path.to_path_buf());
             return;
         }
-        if real != path {
-            self.links.extend(links_to(path));
-        }
+        self.links.extend(links);
         self.push(real, rights);
     }
 
@@ -131,10 +142,6 @@ impl Grants {
             let there = below.filter(|path| path.symlink_metadata().is_ok());
             there.map(|path| (path, grant.path.as_path()))
         })
-    }
-
-    fn is_writable(&self, path: &Path) -> bool {
-        self.has(path, |known| known == Rights::Write)
     }
 
     /// Returns whether a grant of the path, or of a directory above it, has such rights.

@@ -208,18 +208,25 @@ mod tests {
         let tree = tree();
         let root = tree.path().canonicalize().unwrap();
         symlink(root.join("a"), root.join("b/data")).unwrap();
-        let policy = Policy {
-            read: vec![root.join("b/data")],
-            ..Policy::default()
-        };
+        // A link that no command can make leads there, and one to the workspace.
+        symlink(root.join("b/data"), root.join("outer")).unwrap();
+        symlink(root.join("b"), root.join("work")).unwrap();
         let places = Places {
             workspace: vec![root.join("b")],
             ..Places::default()
         };
-        assert_eq!(
-            rules(&policy, &places, &root),
-            named(&[("b", Rights::Write)])
-        );
+        for path in ["b/data", "outer", "work/data", "outer/open"] {
+            let mut policy = Policy {
+                read: vec![root.join(path)],
+                ..Policy::default()
+            };
+            let expected = named(&[("b", Rights::Write)]);
+            assert_eq!(rules(&policy, &places, &root), expected, "{path}");
+            // Other commands of the workspace write there.
+            policy.mode = Mode::ReadOnly;
+            let expected = named(&[("b", Rights::Read)]);
+            assert_eq!(rules(&policy, &places, &root), expected, "{path}");
+        }
     }
 
     #[test]
