@@ -140,17 +140,22 @@ async fn a_fork_bomb_leaves_room_for_other_chats() {
     bombs_and_runs(&site).await;
 }
 
-/// Has one chat use all processes that it can have, and another one use forty.
-async fn bombs_and_runs(site: &Site) {
+/// Has a chat use all processes that it can have.
+pub(super) async fn bombs(site: &Site, chat: &str) {
     let bomb = "python3 -c 'import os, time\n\
         while True:\n\
         \x20   try:\n\
         \x20       if os.fork() == 0: time.sleep(1000)\n\
         \x20   except OSError:\n\
-        \x20       open(\"full\", \"w\").write(\"full\\n\")\n\
+        \x20       open(os.environ[\"CODER_CHAT_ID\"], \"w\").write(\"full\\n\")\n\
         \x20       time.sleep(1000)'";
-    site.start_in("bomb", bomb).await;
-    site.file("full").await;
+    site.start_in(chat, bomb).await;
+    site.file(chat).await;
+}
+
+/// Has one chat use all processes that it can have, and another one use forty.
+async fn bombs_and_runs(site: &Site) {
+    bombs(site, "bomb").await;
     let forty = "for n in $(seq 40); do sleep 1000 & done; jobs -r | wc -l; kill $(jobs -p)";
     assert_eq!(site.run_in("other", forty).await.output.trim(), "40");
 }

@@ -9,6 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use toolhost_needs::needs;
 
+use super::escapes::bombs;
 use super::site::{Ground, Site};
 use crate::harness::{TOKEN, file, until};
 
@@ -18,6 +19,7 @@ const FLAPPING: u32 = 64_342;
 const MANY: u32 = 64_343;
 const EXHAUSTED: u32 = 64_344;
 const FILLED: u32 = 64_346;
+const BOMBED: u32 = 64_345;
 
 /// Prints the namespaces of a command, and the secret of the workspace if the command can read it.
 const LOOK: &str = "readlink /proc/self/ns/pid; cat keys/key 2> /dev/null; true";
@@ -360,6 +362,27 @@ async fn no_chat_stays_broken_after_a_shortage_of_descriptors() {
 #[tokio::test]
 async fn no_chat_stays_broken_after_a_shortage_of_processes() {
     exhaust(&with_processes(128, EXHAUSTED)).await;
+}
+
+/// Two chats can use all that the host leaves to commands. Others are refused until one of these ends, and the host goes on.
+#[needs(
+    namespaces,
+    program = "unshare",
+    program = "prlimit",
+    program = "python3"
+)]
+#[tokio::test]
+async fn two_fork_bombs_leave_the_host_what_it_needs() {
+    let site = with_processes(256, BOMBED);
+    for chat in ["one", "two"] {
+        bombs(&site, chat).await;
+    }
+    let listed = site.request(Method::GET, "/v1/chats").send().await.unwrap();
+    assert_eq!(listed.status(), 200);
+    assert_eq!(site.look("other").await, Seen::Refused);
+    let ended = site.request(Method::DELETE, "/v1/chats/one").send().await;
+    assert_eq!(ended.unwrap().status(), 200);
+    assert!(matches!(site.look("other").await, Seen::World(..)));
 }
 
 /// Runs a program as the user of a server.

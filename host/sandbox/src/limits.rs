@@ -3,11 +3,11 @@
 mod written;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, getuid, setrlimit};
 use serde::{Deserialize, Serialize};
+use toolhost_state::proc::tasks_of;
 
 use written::{bytes, count, time};
 
@@ -82,7 +82,7 @@ impl Limits {
                 Some(TASKS_OF_SPAWNER.saturating_add(processes)),
                 getrlimit(Resource::Nproc).current.map(|all| all / 2),
             ),
-            false => Some(tasks_of_user().saturating_add(processes)),
+            false => Some(tasks_of(getuid().as_raw()).saturating_add(processes)),
         };
         KernelLimits([
             self.memory,
@@ -133,23 +133,4 @@ fn counts_by_namespace() -> bool {
     number()
         .zip(number())
         .is_some_and(|version| version >= (5, 14))
-}
-
-/// Returns how many processes and threads this user has.
-fn tasks_of_user() -> u64 {
-    let user = rustix::process::getuid().as_raw();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = entries.filter(|entry| {
-        let name = entry.file_name();
-        let is_process = name
-            .to_str()
-            .is_some_and(|name| name.parse::<u32>().is_ok());
-        is_process && entry.metadata().is_ok_and(|data| data.uid() == user)
-    });
-    let tasks = processes.map(|process| match fs::metadata(process.path().join("task")) {
-        // The link count of the directory is the number of threads plus two.
-        Ok(tasks) => tasks.nlink().saturating_sub(2).max(1),
-        Err(_) => 0,
-    });
-    tasks.sum()
 }

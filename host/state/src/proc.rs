@@ -3,6 +3,7 @@
 mod table;
 
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 pub use table::{Process, Table};
@@ -99,6 +100,33 @@ fn children_by_search(parent: i32) -> Vec<i32> {
         .collect()
 }
 
+/// Returns how many processes and threads a user has. The owner of a directory in `/proc` is root if the process is not dumpable, as the
+/// processes of Toolhost are, so it does not tell.
+pub fn tasks_of(user: u32) -> u64 {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter(|entry| {
+        let name = entry.file_name();
+        name.to_str()
+            .is_some_and(|name| name.parse::<u32>().is_ok())
+    });
+    processes
+        .filter_map(|process| tasks_in(&process.path(), user))
+        .sum()
+}
+
+/// Returns how many threads a process has, by its directory; `None` if it is that of another user.
+fn tasks_in(process: &Path, user: u32) -> Option<u64> {
+    let status = fs::read(process.join("status")).ok()?;
+    // A process can give itself a name that is not UTF-8.
+    let status = String::from_utf8_lossy(&status);
+    let number = |name| {
+        let mut lines = status.lines();
+        let rest = lines.find_map(|line| line.strip_prefix(name))?;
+        rest.split_ascii_whitespace().next()?.parse::<u32>().ok()
+    };
+    (number("Uid:")? == user).then(|| number("Threads:").unwrap_or(1).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,6 +167,17 @@ mod tests {
         assert!(status.is_some() && lives);
         let (name, named) = named.unwrap();
         assert_eq!((name.as_str(), Some(named)), ("\u{fffd}) (", status));
+    }
+
+    #[test]
+    fn processes_that_are_not_dumpable_are_counted() {
+        nix::sys::prctl::set_dumpable(false).unwrap();
+        let user = nix::unistd::getuid().as_raw();
+        let own = tasks_in(Path::new("/proc/self"), user);
+        nix::sys::prctl::set_dumpable(true).unwrap();
+        assert!(own.unwrap() >= 1);
+        assert_eq!(tasks_in(Path::new("/proc/self"), user + 1), None);
+        assert!(tasks_of(user) >= 1);
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
-use nix::unistd::geteuid;
+use nix::unistd::{geteuid, getuid};
+use toolhost_state::proc::tasks_of;
 
 use super::contain::{limiting_processes, reserve};
 
@@ -95,7 +96,7 @@ impl Level {
         if at_pressure && all.used <= all.for_chats {
             return None;
         }
-        Some(level(tasks_of_user()))
+        Some(level(tasks_of(getuid().as_raw())))
     }
 
     /// Returns how many idle chats have to go.
@@ -194,27 +195,6 @@ fn tasks_of_machine() -> Option<u64> {
     tasks.parse().ok()
 }
 
-/// Returns how many processes and threads this user has. The owner of a directory in `/proc` is root if the process is not dumpable, as
-/// the processes of Toolhost are, so it does not tell.
-fn tasks_of_user() -> u64 {
-    let user = geteuid().as_raw();
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let statuses = entries.filter_map(|entry| {
-        let is_process = entry.file_name().to_str()?.parse::<u32>().is_ok();
-        let status = is_process.then(|| fs::read_to_string(entry.path().join("status")));
-        status?.ok()
-    });
-    let threads = statuses.filter_map(|status| {
-        let number = |name| {
-            let mut lines = status.lines();
-            let rest = lines.find_map(|line| line.strip_prefix(name))?;
-            rest.split_ascii_whitespace().next()?.parse::<u32>().ok()
-        };
-        (number("Uid:")? == user).then(|| u64::from(number("Threads:").unwrap_or(1)))
-    });
-    threads.sum()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,7 +229,6 @@ mod tests {
         let _more = [(); 8].map(|()| fs::File::open("/dev/null").unwrap());
         // Other tests of this process open and close some meanwhile.
         assert!(counted >= 3);
-        assert!(tasks_of_user() >= 1);
         assert!(tasks_of_machine().unwrap() >= 1);
     }
 }
