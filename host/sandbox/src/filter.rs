@@ -144,6 +144,9 @@ fn rules(options: Options) -> Result<Rules, BackendError> {
     let requests = TERMINAL_INPUT.into_iter().chain(FILE_ATTRIBUTES);
     let requests = requests.map(|request| [condition(1, Dword, Eq, request)]);
     rules.insert(libc::SYS_ioctl, any(requests)?);
+    // A lease on a file of this user keeps others from opening it, for up to 45 s each time.
+    let lease = [is(1, Eq, libc::F_SETLEASE)];
+    rules.insert(libc::SYS_fcntl, any([lease])?);
     let odd = PERSONALITIES.map(|known| condition(0, Dword, Ne, known.into()));
     rules.insert(libc::SYS_personality, any([odd])?);
     // Refuse new limits for any process given by its id, even the caller's own, because a filter does not know that id.

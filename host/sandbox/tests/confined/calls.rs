@@ -61,6 +61,7 @@ const REFUSED: &[(&str, i64, &str)] = &[
     ("fanotify_init", SYS_fanotify_init, "0xffff, 0"),
     ("FS_IOC_SETFLAGS", SYS_ioctl, "-1, 0x40086602, 0"),
     ("FS_IOC_FSSETXATTR", SYS_ioctl, "-1, 0x401c5820, 0"),
+    ("F_SETLEASE", SYS_fcntl, "-1, 1024, 0"),
     ("file_setattr", 469, "-1, 1, 0, 0, 0"),
     #[cfg(target_arch = "x86_64")]
     ("iopl", SYS_iopl, "0"),
