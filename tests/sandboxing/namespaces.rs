@@ -379,3 +379,25 @@ fn a_command_in_the_terminal_has_namespaces_as_well() {
     let seen = run_with(&["--sandbox", "off"], "readlink /proc/self/ns/mnt");
     assert_eq!(seen, (Some(0), own.to_str().unwrap().to_owned()));
 }
+
+/// The program removes what the command left, which it can only outside of the sandbox.
+#[test]
+fn nothing_is_left_of_a_command_in_the_terminal() {
+    let ground = Ground::new();
+    let temporary = ground.path("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    for flags in [PLAIN, DEFAULT] {
+        let leave = "mkdir -p $TMPDIR/a/b && chmod 0 $TMPDIR/a";
+        let arguments = [&["run"], flags, &["--", "sh", "-c", leave]].concat();
+        let mut command = ground.command("sandbox", &arguments);
+        let output = command.env("TMPDIR", &temporary).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(!said.contains("cannot be removed"), "{said}");
+        assert_eq!(
+            std::fs::read_dir(&temporary).unwrap().count(),
+            0,
+            "{flags:?}"
+        );
+    }
+}

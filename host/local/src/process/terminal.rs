@@ -15,7 +15,7 @@ use super::registry::Config;
 /// Runs a program to its end in the sandbox of a configuration, with the variables of commands and these. Its temporary files and its home
 /// are in this directory.
 ///
-/// The calling thread may enter the sandbox for good, and its process is not confined. The caller is within a tokio runtime.
+/// Blocks until then. The caller is within a tokio runtime.
 ///
 /// # Errors
 ///

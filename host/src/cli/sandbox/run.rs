@@ -9,8 +9,6 @@ use std::process::{ExitCode, ExitStatus};
 
 use anyhow::Context as _;
 use clap::Args;
-use tokio::runtime::Handle;
-use tokio::sync::oneshot;
 use toolhost_local::process::{Config, run_confined};
 use toolhost_service::processes::{self, Prepared};
 use toolhost_service::signals::{self, Hangup};
@@ -41,14 +39,7 @@ pub(super) async fn run(
         .permissions(Permissions::from_mode(0o700))
         .tempdir()?;
     let directory = temporary.path().to_path_buf();
-    let (done, ended) = oneshot::channel();
-    let runtime = Handle::current();
-    // Only the thread that enters the sandbox and the command that it starts are confined, not the rest of this program.
-    let thread = std::thread::Builder::new().name("sandboxed".to_owned());
-    thread.spawn(move || {
-        let _runtime = runtime.enter();
-        done.send(start(&config, &directory, &options.command))
-    })?;
+    let ended = tokio::task::spawn_blocking(move || start(&config, &directory, &options.command));
     // The terminal also sends its signals to the command, and this program must wait until the command has ended.
     let ignored = async {
         loop {

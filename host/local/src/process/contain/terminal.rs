@@ -10,8 +10,7 @@ use toolhost_sandbox::Recipe;
 use super::{Spawner, sys};
 
 /// Runs a program to its end, with these variables and no others. With the spawner of a chat, it is in the namespaces of that, which
-/// [`Spawner::lets_join`] must have allowed. Without one, the
-/// calling thread enters the sandbox for good.
+/// [`Spawner::lets_join`] must have allowed.
 pub(in crate::process) fn run_in_terminal(
     (program, arguments): (&OsStr, &[OsString]),
     directory: &Path,
@@ -29,18 +28,15 @@ pub(in crate::process) fn run_in_terminal(
         .current_dir(directory)
         .env_clear()
         .envs(variables);
-    match spawner {
-        None => recipe.apply()?,
-        Some(spawner) => {
-            let namespaces = spawner.namespaces()?;
-            let directory = directory.to_path_buf();
-            sys::before_exec(&mut command, move || {
-                sys::join(&namespaces)?;
-                // The directory was that of the other namespace.
-                std::env::set_current_dir(&directory)?;
-                Ok(recipe.apply()?)
-            });
+    let namespaces = spawner.map(Spawner::namespaces).transpose()?;
+    let directory = directory.to_path_buf();
+    sys::before_exec(&mut command, move || {
+        if let Some(namespaces) = &namespaces {
+            sys::join(namespaces)?;
+            // The directory was that of the other namespace.
+            std::env::set_current_dir(&directory)?;
         }
-    }
+        Ok(recipe.apply()?)
+    });
     command.status()
 }
