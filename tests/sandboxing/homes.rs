@@ -1,5 +1,6 @@
 //! The home of a workspace, and the caches of toolchains: what a command writes there, nobody else reads.
 
+mod kept;
 mod obstacles;
 
 use nix::sys::signal::Signal;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
-use crate::harness::{Mounted, file, until};
+use crate::harness::{Mounted, until};
 
 /// Files in caches of toolchains, which a later build executes.
 const CACHES: &[&str] = &[
@@ -409,38 +410,6 @@ async fn chats_of_one_workspace_write_at_the_same_time() {
     let ground = site.end(Signal::SIGTERM);
     let mounts = std::fs::read_dir(ground.path("data/spaces/+homes/a/mounts"));
     assert_eq!(mounts.unwrap().count(), 0);
-}
-
-/// New chats see its layers and write into others: two mounts of one layer cannot both be written.
-#[needs(namespaces)]
-#[tokio::test]
-async fn a_command_that_outlives_its_host_keeps_its_layers() {
-    let flags = [DEFAULT, &["--keep"]].concat();
-    let site = serve(ground(), &flags, &["a1"]).await;
-    let command = "work=$PWD; cd ~/.cargo/registry; echo before > before; echo > $work/begun; \
-                   until test -e $work/go; do sleep 0.05; done; \
-                   rm src/index/semver-1.0.0/src/lib.rs && echo after > after; echo $? > $work/ended";
-    let arguments = json!({ "command": command, "run_in_background": true });
-    let (status, body) = site.put("a1", "execute", arguments).await;
-    assert_eq!(status, 200, "{body}");
-    file(&site.path("data/spaces/a/begun")).await;
-    let site = site.end(Signal::SIGKILL).serve(&flags);
-    let site = made(site, &["a2"]).await;
-    let script = "cat ~/.cargo/registry/before; echo own > ~/.cargo/registry/own";
-    assert_eq!(works_in(&site, "a2", script).await, "before\n");
-    std::fs::write(site.path("data/spaces/a/go"), "").unwrap();
-    assert_eq!(file(&site.path("data/spaces/a/ended")).await, "0\n");
-    // Once the command has ended, the chats that begin then write into the layers of the home.
-    ends(&site, "a1").await;
-    binds(&site, "a3").await;
-    let script = "cd ~/.cargo/registry; cat before after; echo own > own; ! test -e src/index/semver-1.0.0/src/lib.rs";
-    assert_eq!(works_in(&site, "a3", script).await, "before\nafter\n");
-    for chat in ["a2", "a3"] {
-        ends(&site, chat).await;
-    }
-    no_mounts(&site).await;
-    binds(&site, "a4").await;
-    works_in(&site, "a4", "test -e ~/.cargo/registry/own").await;
 }
 
 /// At the end of a mount that is not volatile, the kernel writes everything to the disk first, and the chat stays until then.

@@ -3,7 +3,7 @@
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -31,6 +31,29 @@ pub struct LayerPlace {
     /// Whether commands write into the layers of the home. Only one mount of a layer may be written at a time. With another one, commands
     /// see the layers, and write into others on top, in `work`.
     pub is_first: bool,
+}
+
+impl LayerPlace {
+    /// Returns the place of mounts that an earlier host made in this directory. `None` if they show a closed path of what is lent.
+    pub(crate) fn of_earlier<'a>(
+        work: &Path,
+        mut lent: impl Iterator<Item = &'a Path>,
+        never: &Closed,
+    ) -> Option<Self> {
+        let is_marked = |mark: &Path| {
+            mark.symlink_metadata()
+                .is_ok_and(|found| found.file_type().is_char_device())
+        };
+        let hides = |lent: &Path| {
+            let layer = closed_in(work, lent);
+            // It was not lent then, so that nothing is mounted over it.
+            !layer.is_dir() || marks(lent, never).all(|(below, _)| is_marked(&layer.join(below)))
+        };
+        lent.all(hides).then(|| Self {
+            is_first: !work.join(UPPER).exists(),
+            work: work.to_path_buf(),
+        })
+    }
 }
 
 /// The directories of a layer.
@@ -197,14 +220,7 @@ fn make_upper(upper: &Path, lent: &Path) -> io::Result<()> {
 fn hide_closed(lent: &Path, layer: &Path, never: &Closed) -> io::Result<()> {
     make(layer)?;
     let mut made = vec![lent];
-    for closed in never.below(lent) {
-        let (Ok(below), Some(parent)) = (closed.strip_prefix(lent), closed.parent()) else {
-            continue;
-        };
-        // A closed directory hides what is closed in it, and so does a file in place of a directory.
-        if never.covers(parent) || parent.symlink_metadata().is_ok_and(|found| !found.is_dir()) {
-            continue;
-        }
+    for (below, parent) in marks(lent, never) {
         let mark = layer.join(below);
         mark.parent().map(make).transpose()?;
         match mknodat(CWD, &mark, FileType::CharacterDevice, Mode::empty(), 0) {
@@ -221,6 +237,17 @@ fn hide_closed(lent: &Path, layer: &Path, never: &Closed) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the paths below a directory at which its layer has a mark, each with the closed path's parent.
+fn marks<'a>(lent: &'a Path, never: &'a Closed) -> impl Iterator<Item = (&'a Path, &'a Path)> {
+    never.below(lent).filter_map(move |closed| {
+        let (below, parent) = (closed.strip_prefix(lent).ok()?, closed.parent()?);
+        // A closed directory hides what is closed in it, and so does a file in place of a directory.
+        let is_hidden =
+            never.covers(parent) || parent.symlink_metadata().is_ok_and(|found| !found.is_dir());
+        (!is_hidden).then_some((below, parent))
+    })
 }
 
 /// Copies a file or a link of the user's home. A directory is not copied.

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::grants::{Grants, Rights};
+use crate::home::LayerPlace;
 use crate::places::Places;
 use crate::policy::{Mode, Policy};
 
@@ -48,6 +49,12 @@ impl<'a> Plan<'a> {
             home.make_own(lent)?;
         }
         Ok(())
+    }
+
+    /// Returns the place of the mounts over layers that an earlier host made in a directory. `None` if they show what this plan closes.
+    #[must_use]
+    pub fn earlier_layers(&self, work: &Path) -> Option<LayerPlace> {
+        LayerPlace::of_earlier(work, self.lent(), &self.grants.never)
     }
 
     /// Returns the directories that are lent to commands which write over them.

@@ -5,6 +5,7 @@ mod confined;
 mod egress;
 mod homes;
 mod layers;
+mod refusals;
 
 use std::borrow::Cow;
 use std::fs::Permissions;
@@ -129,9 +130,11 @@ impl Confinement {
         }
         policy.limits.processes = policy.limits.processes.map(room::most_processes);
         let state = state.directory().map(Path::to_path_buf);
+        let common = Common::new(policy, closed, environment, spawner);
+        let others = common.adopt(kept);
         let confinement = Self {
-            common: Common::new(policy, closed, environment, spawner),
-            homes: Homes::new(state.as_deref(), kept),
+            common,
+            homes: Homes::new(state.as_deref(), &others),
             state,
             kept: kept
                 .iter()
@@ -278,7 +281,7 @@ impl Confinement {
     fn make_directory(&self) -> Result<Option<PathBuf>, Error> {
         let temporary = self
             .temporary()
-            .map_err(|error| confined::unprepared(&error))?;
+            .map_err(|error| refusals::unprepared(&error))?;
         let made = temporary.map(|temporary| {
             make_directory(temporary.path()).map_err(|error| {
                 let path = temporary.path().display();
@@ -295,7 +298,7 @@ impl Confinement {
         let made = home
             .as_ref()
             .map(|home| private().recursive(true).create(home));
-        made.transpose().map_err(confined::no_home)?;
+        made.transpose().map_err(refusals::no_home)?;
         Ok(home)
     }
 

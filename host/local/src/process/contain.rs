@@ -17,6 +17,7 @@ mod end;
 mod group;
 mod ignored;
 mod kept;
+mod layer_namespaces;
 mod own_children;
 mod proc;
 mod program;
@@ -57,12 +58,12 @@ pub(super) use cgroup::limiting_processes;
 pub(super) use group::{watch, watch_for};
 pub use ignored::is_ignored;
 pub(super) use kept::{Directories, Line, Moved, Outlet, Place, Preparation, Spool};
+pub(super) use layer_namespaces::LayerNamespaces;
 pub use proc::lists_children;
 pub use program::run as run_spawner;
 pub(super) use reserve::reserve;
 pub(super) use sockets::{Listening, has_socket, open_among, tcp_socket};
 pub use spawner::ARGUMENT as SPAWNER;
-pub(super) use spawner::LayerNamespaces;
 pub use spawner::NO_SPAWNER;
 pub use spawner::Spawner;
 pub(super) use take_over::{Ended, Found, Taken};
@@ -226,7 +227,7 @@ async fn spawn_kept(
 ) -> io::Result<Spawned> {
     let pipe = OwnedFd::from(reader);
     rustix::io::ioctl_fionbio(&pipe, true)?;
-    let fds = kept.descriptors(pipe.as_fd(), input.as_ref())?;
+    let fds = kept.descriptors(pipe.as_fd(), input.as_ref(), spawn.layers)?;
     // Nothing may fail once the command runs.
     let spool = Arc::new(Spool::new(kept.spool.descriptor()?));
     // The output of a terminal is moved into the pipe here.

@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxAttributes, StatxFlags, statx};
 use rustix::thread::UnshareFlags;
 
 use super::EnterError;
@@ -66,20 +67,22 @@ impl LayerMounts {
         lent.cloned().collect()
     }
 
-    /// Mounts each layer over its upper directory, in the namespaces of this process. The kernel lets mounts of the machine come there, and
-    /// none of these leave.
+    /// Mounts each layer over its upper directory, in the namespaces of this process, unless it is mounted there. The kernel lets mounts of
+    /// the machine come there, and none of these leave.
     ///
     /// # Errors
     ///
     /// If the kernel refuses a mount.
     pub fn make(&self) -> Result<(), EnterError> {
-        let made = self.0.iter().map(|layer| {
+        let layers = self.0.iter().filter(|layer| !is_mounted(&layer.upper));
+        let made = layers.map(|layer| {
             let made = Mount::layers(layer);
-            made.map_err(failed(|| format!("mount at {}", layer.upper.display())))
+            let made = made.map_err(failed(|| format!("mount at {}", layer.upper.display())));
+            made.map(|mount| (mount, layer))
         });
         // After an error, nothing is mounted.
         let made = made.collect::<Result<Vec<_>, _>>()?;
-        for (mount, layer) in made.iter().zip(&self.0) {
+        for (mount, layer) in made {
             let attached = mount.attach(&layer.upper);
             attached.map_err(failed(|| format!("attach at {}", layer.upper.display())))?;
         }
@@ -119,6 +122,12 @@ impl LayerMounts {
         }
         Ok(Self(layers))
     }
+}
+
+/// Returns whether something is mounted at a path.
+fn is_mounted(path: &Path) -> bool {
+    statx(CWD, path, AtFlags::empty(), StatxFlags::empty())
+        .is_ok_and(|found| found.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 #[cfg(test)]

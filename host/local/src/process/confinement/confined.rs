@@ -22,6 +22,7 @@ use toolhost_state::id::ChatId;
 use super::VARIABLES;
 use super::egress::{DenialObserver, Egress, Reports};
 use super::layers::{AllLayers, HomeLayers, lack_of_layers};
+use super::refusals::{no_home, unentered, unprepared};
 use crate::process::contain::{Directories, LayerNamespaces};
 use crate::process::{Command, Environment, Error, Spawner, shortage};
 
@@ -252,6 +253,17 @@ impl Common {
         confined.inspect_err(|_| layers.iter().for_each(|layers| layers.release()))
     }
 
+    /// Shares the layers that commands of an earlier host use. Returns the others of these directories.
+    pub(super) fn adopt(&self, kept: &[Arc<Directories>]) -> Vec<Arc<Directories>> {
+        let Some(spawner) = &self.spawner else {
+            return kept.to_vec();
+        };
+        let plan = Plan::new(&self.policy, &self.places);
+        let kept = kept.iter();
+        let others = kept.filter(|kept| !self.layers.adopt(kept, &plan, spawner));
+        others.cloned().collect()
+    }
+
     /// Returns the layers of a home for the commands of a policy; `None` if they need none, or this machine has none.
     fn layers_for(
         &self,
@@ -390,42 +402,6 @@ impl Common {
     }
 }
 
-/// Makes the error of a start whose namespaces cannot be made.
-fn unentered(doing: &str, error: &io::Error) -> Error {
-    // The kernel kills the first process if it has no memory for it, and a busy machine keeps it from answering.
-    let is_temporary = matches!(
-        error.kind(),
-        ErrorKind::ConnectionAborted
-            | ErrorKind::UnexpectedEof
-            | ErrorKind::WouldBlock
-            | ErrorKind::TimedOut
-    );
-    match shortage::of_namespaces(error) {
-        Some(short) => shortage::busy(doing, short, error),
-        None if is_temporary => shortage::busy(doing, "this machine is too busy", error),
-        None => Error::Failed(format!("{doing}: {error}")),
-    }
-}
-
-/// Makes the error of a start whose home cannot be made.
-#[expect(clippy::needless_pass_by_value, reason = "this maps errors")]
-pub(super) fn no_home(error: io::Error) -> Error {
-    shortage::failed("cannot make the home of the workspace", &error)
-}
-
-/// Makes the error of a start whose sandbox cannot be prepared.
-pub(super) fn unprepared(error: &PrepareError) -> Error {
-    const DOING: &str = "cannot make the sandbox of the chat";
-    let short = match error {
-        PrepareError::Short(_) => Some("this machine is short of something"),
-        error => shortage::cause(error).and_then(shortage::shortage),
-    };
-    match short {
-        Some(short) => shortage::busy(DOING, short, error),
-        None => Error::Failed(error.to_string()),
-    }
-}
-
 impl Confined {
     /// Ends the namespaces of the sandbox, in which no command may run. [`Confined::gone`] waits for their end.
     pub(super) fn end(&self) {
@@ -453,6 +429,7 @@ impl Confined {
         Directories {
             temporary: temporary.map(|directory| directory.path.clone()),
             layers: layers.map(|layers| layers.place().work),
+            namespaces: None,
         }
     }
 
@@ -468,6 +445,11 @@ impl Confined {
             openat(memory, &up, flags, rustix::fs::Mode::empty())
         };
         Ok(self.memory.as_ref().map(open).transpose()?)
+    }
+
+    /// Returns the namespaces of the layers of the home, if there are layers.
+    pub(in crate::process) fn layer_namespaces(&self) -> Option<Arc<LayerNamespaces>> {
+        self.layers.as_ref()?.namespaces()
     }
 
     /// Returns whether the namespaces of the sandbox have ended, so that it can confine no more commands.

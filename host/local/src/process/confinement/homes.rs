@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -18,6 +19,10 @@ const IN_ROOT: &str = "+homes";
 /// The name of the directory for the mounts over the layers of a home, within the home.
 const WORK: &str = "mounts";
 
+/// The mount namespace of this process, and the name of the link in that directory which tells that of the host.
+const MOUNTS: &str = "/proc/self/ns/mnt";
+const MADE_IN: &str = "namespace";
+
 /// The homes of workspaces.
 #[derive(Debug)]
 pub(super) struct Homes {
@@ -28,7 +33,7 @@ pub(super) struct Homes {
     taken: Mutex<Vec<Taken>>,
 }
 
-/// The mounts over the layers of a home that a command of an earlier host uses.
+/// The mounts over the layers of a home that a command of an earlier host uses, and that chats of this host cannot share.
 #[derive(Debug)]
 struct Taken {
     /// The directory for what they need.
@@ -103,7 +108,18 @@ pub(super) fn make_work(home: &Path) -> io::Result<(PathBuf, File)> {
     let work = super::make_directory(&parent)?;
     let lock = File::open(&work)?;
     lock.lock()?;
+    symlink(fs::read_link(MOUNTS)?, work.join(MADE_IN))?;
     Ok((work, lock))
+}
+
+/// Returns the home of the mounts that an earlier host made in a directory, and the lock on the directory. `None` if chats of this host
+/// cannot share them: it sees other files than that host, or another host has the lock.
+pub(super) fn home_of(work: &Path) -> Option<(PathBuf, File)> {
+    let made_in = fs::read_link(work.join(MADE_IN)).ok()?;
+    let lock = File::open(work).ok()?;
+    let is_same = fs::read_link(MOUNTS).is_ok_and(|own| own == made_in);
+    let home = work.parent()?.parent()?.to_path_buf();
+    (is_same && lock.try_lock().is_ok()).then_some((home, lock))
 }
 
 /// Removes what the mounts of earlier hosts needed, except what commands of them use. Another host that has the same root holds the locks on

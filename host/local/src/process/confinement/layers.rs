@@ -9,7 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use toolhost_sandbox::{LayerMounts, LayerPlace, Plan};
 
-use crate::process::contain::LayerNamespaces;
+use crate::process::contain::{Directories, LayerNamespaces};
 use crate::process::{Spawner, shortage};
 
 /// The layers of all homes that are in use.
@@ -25,6 +25,8 @@ struct Used {
     layers: Arc<HomeLayers>,
     /// By how many sandboxes.
     users: usize,
+    /// By which commands of an earlier host. They are gone when the commands have ended.
+    kept: Vec<Weak<Directories>>,
     /// The locks on the directory for the mounts, and on the layers of the home if they are written.
     _locks: (File, Option<File>),
 }
@@ -55,16 +57,18 @@ impl AllLayers {
         are_taken: bool,
     ) -> io::Result<Arc<HomeLayers>> {
         let mut homes = self.homes.lock();
+        let unused = homes.extract_if(|_, used| !used.is_used());
+        unused.for_each(|(_, used)| used.layers.take_away());
         let of = |is_first| (home.to_path_buf(), is_first);
         if let Some(used) = homes.get_mut(&of(true)) {
             return Ok(used.take());
         }
-        let lock = File::create(home.join("lock"))?;
-        let is_first = match lock.try_lock() {
-            Ok(()) => !are_taken,
-            Err(TryLockError::WouldBlock) => false,
+        let lock = match lock_home(home) {
+            Ok(lock) => Some(lock).filter(|_| !are_taken),
+            Err(TryLockError::WouldBlock) => None,
             Err(TryLockError::Error(error)) => return Err(error),
         };
+        let is_first = lock.is_some();
         if !is_first && let Some(used) = homes.get_mut(&of(false)) {
             return Ok(used.take());
         }
@@ -78,10 +82,66 @@ impl AllLayers {
         let used = Used {
             layers: Arc::clone(&layers),
             users: 1,
-            _locks: (lock_of_work, is_first.then_some(lock)),
+            kept: Vec::new(),
+            _locks: (lock_of_work, lock),
         };
         homes.insert(of(is_first), used);
         Ok(layers)
+    }
+
+    /// Has chats share the layers that a command of an earlier host uses. Returns `false` if they cannot: the layers do not hide all that is
+    /// closed now, or this host cannot join their namespaces.
+    pub(super) fn adopt(
+        self: &Arc<Self>,
+        kept: &Arc<Directories>,
+        plan: &Plan<'_>,
+        spawner: &Spawner,
+    ) -> bool {
+        let (Some(work), Some(namespaces)) = (&kept.layers, &kept.namespaces) else {
+            return false;
+        };
+        let mut homes = self.homes.lock();
+        let by = Arc::downgrade(kept);
+        if let Some(used) = homes
+            .values_mut()
+            .find(|used| used.layers.place.work == *work)
+        {
+            used.kept.push(by);
+            return true;
+        }
+        let place = plan.earlier_layers(work);
+        let (Some(place), Some((home, lock))) = (place, super::homes::home_of(work)) else {
+            return false;
+        };
+        let of_home = place.is_first.then(|| lock_home(&home));
+        let is_free = !matches!(of_home, Some(Err(_)))
+            && !homes.contains_key(&(home.clone(), place.is_first));
+        if !is_free
+            || spawner
+                .mount(&LayerMounts::default(), Some(namespaces))
+                .is_err()
+        {
+            return false;
+        }
+        let mounted = Mounted {
+            namespaces: Some(Arc::clone(namespaces)),
+            ..Mounted::default()
+        };
+        let key = (home.clone(), place.is_first);
+        let layers = Arc::new(HomeLayers {
+            all: Arc::downgrade(self),
+            home,
+            place,
+            mounted: Mutex::new(mounted),
+        });
+        let used = Used {
+            layers,
+            users: 0,
+            kept: vec![by],
+            _locks: (lock, of_home.and_then(Result::ok)),
+        };
+        homes.insert(key, used);
+        true
     }
 
     /// Takes all mounts away, and what they needed. All commands must have ended.
@@ -92,7 +152,17 @@ impl AllLayers {
     }
 }
 
+/// Locks the layers of a home for the one host that writes into them.
+fn lock_home(home: &Path) -> Result<File, TryLockError> {
+    let lock = File::create(home.join("lock")).map_err(TryLockError::Error)?;
+    lock.try_lock().map(|()| lock)
+}
+
 impl Used {
+    fn is_used(&self) -> bool {
+        self.users > 0 || self.kept.iter().any(|kept| kept.strong_count() > 0)
+    }
+
     fn take(&mut self) -> Arc<HomeLayers> {
         self.users += 1;
         Arc::clone(&self.layers)
@@ -111,7 +181,7 @@ impl HomeLayers {
             return;
         };
         used.users -= 1;
-        if used.users == 0 {
+        if !used.is_used() {
             homes.remove(&key);
             self.take_away();
         }
@@ -120,6 +190,10 @@ impl HomeLayers {
     fn take_away(&self) {
         self.mounted.lock().namespaces = None;
         super::remove(&self.place.work);
+    }
+
+    pub(super) fn namespaces(&self) -> Option<Arc<LayerNamespaces>> {
+        self.mounted.lock().namespaces.clone()
     }
 
     pub(super) fn place(&self) -> LayerPlace {

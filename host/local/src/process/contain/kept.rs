@@ -17,6 +17,7 @@ mod spool;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use super::layer_namespaces::LayerNamespaces;
 use super::terms::Terms;
 
 pub(super) use greeting::{Answer, Attached, Greeting};
@@ -35,23 +36,35 @@ pub(super) struct Descriptors {
     pub(super) pipe: OwnedFd,
     /// The write end of standard input, if that is a pipe which stays open.
     pub(super) input: Option<OwnedFd>,
+    /// The namespaces of the layers of its home, which the next host needs to share them.
+    pub(super) layers: Option<LayerNamespaces>,
 }
 
 impl Descriptors {
-    /// Takes them in the order of [`Descriptors::all`]. `fed`: the input is one of them.
-    pub(super) fn take(fds: &mut impl Iterator<Item = OwnedFd>, fed: bool) -> Option<Self> {
+    /// Takes them in the order of [`Descriptors::all`]. `fed`: the input is one of them. `layered`: the namespaces of layers are.
+    pub(super) fn take(
+        fds: &mut impl Iterator<Item = OwnedFd>,
+        fed: bool,
+        layered: bool,
+    ) -> Option<Self> {
         Some(Self {
             listener: fds.next()?,
             spool: fds.next()?,
             end: fds.next()?,
             pipe: fds.next()?,
             input: if fed { Some(fds.next()?) } else { None },
+            layers: if layered {
+                Some(LayerNamespaces::take(fds)?)
+            } else {
+                None
+            },
         })
     }
 
     pub(super) fn all(&self) -> impl Iterator<Item = &OwnedFd> {
         let always = [&self.listener, &self.spool, &self.end, &self.pipe];
-        always.into_iter().chain(&self.input)
+        let layers = self.layers.iter().flat_map(LayerNamespaces::descriptors);
+        always.into_iter().chain(&self.input).chain(layers)
     }
 }
 
@@ -65,11 +78,13 @@ pub(in crate::process) struct Preparation {
 }
 
 impl Preparation {
-    /// Returns what the supervisor gets: these parts, the read end of the output, and the write end of standard input.
+    /// Returns what the supervisor gets: these parts, the read end of the output, the write end of standard input, and the namespaces of
+    /// the layers.
     pub(super) fn descriptors(
         &self,
         pipe: BorrowedFd<'_>,
         input: Option<&OwnedFd>,
+        layers: Option<&LayerNamespaces>,
     ) -> io::Result<Descriptors> {
         Ok(Descriptors {
             listener: self.listener.try_clone()?,
@@ -77,6 +92,7 @@ impl Preparation {
             end: self.end.try_clone()?,
             pipe: pipe.try_clone_to_owned()?,
             input: input.map(OwnedFd::try_clone).transpose()?,
+            layers: layers.map(LayerNamespaces::try_clone).transpose()?,
         })
     }
 }

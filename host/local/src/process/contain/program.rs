@@ -233,12 +233,14 @@ impl Spawner {
                     ruleset,
                     kept,
                     fed,
+                    layered,
                 }) => {
                     let attached = Attached {
                         cgroup,
                         ruleset,
                         kept,
                         fed,
+                        layered,
                     };
                     if let Some(start) = Start::from_descriptors(fds, attached) {
                         self.start(start);

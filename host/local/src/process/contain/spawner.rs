@@ -21,10 +21,10 @@ use rustix::process::{Pid, test_kill_process};
 use toolhost_sandbox::{Entered, View};
 
 use super::cgroup::{Leaf, Parent};
+use super::layer_namespaces::LayerNamespaces;
 use super::sys;
 use super::wire::Frame;
 use crate::process::{Containment, Kind};
-pub(in crate::process) use layers::LayerNamespaces;
 use running::Running;
 use spares::{Origin, Spares, watched};
 
@@ -156,7 +156,7 @@ impl Spawner {
         sent.extend(
             layers
                 .iter()
-                .flat_map(|layers| layers.0.iter().map(AsFd::as_fd)),
+                .flat_map(|layers| layers.descriptors().map(AsFd::as_fd)),
         );
         sent.extend(joining.iter().map(|(_, theirs)| theirs.as_fd()));
         let layered = layers.is_some();

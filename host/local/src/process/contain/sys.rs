@@ -215,7 +215,7 @@ pub(super) fn in_memory(bytes: &[u8]) -> io::Result<OwnedFd> {
 }
 
 /// The most descriptors in one message.
-const MOST_DESCRIPTORS: usize = 12;
+const MOST_DESCRIPTORS: usize = 14;
 
 /// Sends bytes with descriptors attached, all in one message.
 pub(super) fn send(socket: BorrowedFd<'_>, bytes: &[u8], fds: &[RawFd]) -> io::Result<()> {

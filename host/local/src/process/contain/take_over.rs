@@ -20,7 +20,7 @@ use super::kept::{Answer, Attached, Greeting, Line, Outlet, Place, Spool, is_id}
 use super::supervised::{self, Supervised};
 use super::values::InputEnd;
 use super::wire::VERSION;
-use super::{Contained, Event, Output, Spawner, Watch, group, proc, receive};
+use super::{Contained, Event, LayerNamespaces, Output, Spawner, Watch, group, proc, receive};
 use nix::sys::signal::Signal;
 
 /// How long a supervisor may take to answer. Usually an answer takes less than a millisecond.
@@ -69,6 +69,8 @@ pub(in crate::process) struct Taken {
     pub(in crate::process) output: Output,
     pub(in crate::process) input: Option<InputEnd>,
     pub(in crate::process) spool: Arc<Spool>,
+    /// The namespaces of the layers of its home.
+    pub(in crate::process) layers: Option<LayerNamespaces>,
 }
 
 impl Place {
@@ -144,6 +146,10 @@ impl Place {
         };
         let spool = Arc::new(Spool::new(spool));
         let (input, line) = input(answer.input, &mut fds)?;
+        let layers = answer
+            .layered
+            .then(|| LayerNamespaces::take(&mut fds).ok_or(Refusal::Lost(NO_DESCRIPTORS)));
+        let layers = layers.transpose()?;
         let outlet = Outlet::new(pipe, line);
         let socket = Arc::new(socket);
         let (spawner, is_of_chat) = parent(&supervisor)?;
@@ -162,6 +168,7 @@ impl Place {
             output: Output::kept(outlet, Arc::clone(&spool), socket),
             input,
             spool,
+            layers,
         })
     }
 }

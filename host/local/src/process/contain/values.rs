@@ -14,6 +14,7 @@ use toolhost_sandbox::Sandbox;
 use toolhost_workspace::process::{Size, Stdin};
 
 use super::kept::{Outlet, Preparation, Spool};
+use super::layer_namespaces::LayerNamespaces;
 
 /// How a shell ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,8 @@ pub(in crate::process) struct Spawn<'a> {
     pub(in crate::process) sandbox: &'a Arc<Sandbox>,
     /// Set if the command is kept when the host is gone. Only a spawner can keep it.
     pub(in crate::process) kept: Option<&'a Preparation>,
+    /// The namespaces of the layers of its home.
+    pub(in crate::process) layers: Option<&'a LayerNamespaces>,
 }
 
 /// The output of a command: standard output and error, merged.

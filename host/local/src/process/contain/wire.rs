@@ -11,7 +11,7 @@ use super::terms::{Key, Terms};
 use toolhost_workspace::process::Size;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 10;
+pub(super) const VERSION: u8 = 11;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -30,13 +30,15 @@ pub(super) enum Frame {
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
     /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
-    /// set, the ruleset of the sandbox if `ruleset` is set, the descriptors of a kept command if `kept` is set, and the write end of its
-    /// standard input if `fed` is set as well. Host to spawner: start a supervisor for it. Attached is the control socket before all these.
+    /// set, the ruleset of the sandbox if `ruleset` is set, the descriptors of a kept command if `kept` is set, the write end of its
+    /// standard input if `fed` is set as well, and the namespaces of the layers of its home if `layered` is. Host to spawner: start a
+    /// supervisor for it. Attached is the control socket before all these.
     Start {
         cgroup: bool,
         ruleset: bool,
         kept: bool,
         fed: bool,
+        layered: bool,
     },
     /// Host to spawner: make an unconnected TCP socket, of IPv6 or IPv4. Attached is the socket on which the answer comes: ready, with the
     /// TCP socket attached, or failed.
@@ -81,10 +83,14 @@ impl Frame {
                 ruleset,
                 kept,
                 fed,
+                layered,
             } => (
                 2,
                 i32::from(cgroup),
-                i32::from(ruleset) | i32::from(kept) << 1 | i32::from(fed) << 2,
+                i32::from(ruleset)
+                    | i32::from(kept) << 1
+                    | i32::from(fed) << 2
+                    | i32::from(layered) << 3,
             ),
             Self::Started { supervisor, shell } => (3, supervisor, shell),
             Self::Failed { errno } => (4, errno, 0),
@@ -128,6 +134,7 @@ impl Frame {
                 ruleset: second & 1 != 0,
                 kept: second & 2 != 0,
                 fed: second & 4 != 0,
+                layered: second & 8 != 0,
             },
             3 => Self::Started {
                 supervisor: first,
@@ -291,12 +298,14 @@ mod tests {
                 ruleset: true,
                 kept: false,
                 fed: false,
+                layered: false,
             },
             Frame::Start {
                 cgroup: false,
                 ruleset: false,
                 kept: true,
                 fed: true,
+                layered: true,
             },
             Frame::Keep,
             Frame::Started {

@@ -148,11 +148,16 @@ impl KeptOne<'_> {
                     watch,
                     output,
                     input,
+                    layers,
                     ..
                 } = *taken;
                 let written = [progress.capture.head(), progress.capture.tail()].concat();
                 let place = self.kept.place;
                 let directories = place.and_then(|place| place.directories(&record.id).ok());
+                let directories = Directories {
+                    namespaces: layers.map(Arc::new),
+                    ..directories.unwrap_or_default()
+                };
                 tracing::info!(process = record.id, command = ?record.command, "took a process over");
                 let shared = self.kept.shared.clone();
                 let shared = (shared.counts, shared.subscribers);
@@ -166,7 +171,7 @@ impl KeptOne<'_> {
                 let rest = Rest {
                     watch,
                     output,
-                    directories: Arc::new(directories.unwrap_or_default()),
+                    directories: Arc::new(directories),
                 };
                 (process, None, Some(rest))
             }

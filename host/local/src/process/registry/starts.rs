@@ -297,6 +297,7 @@ impl Registry {
                 let directories = confined.directories();
                 self.note_directories(&record.id, directories).await;
             }
+            let layers = confined.layer_namespaces();
             let spawn = Spawn {
                 shell: &shell.path,
                 command: &command.command,
@@ -307,6 +308,7 @@ impl Registry {
                 oom_score_adj: self.limits.oom_score_adj,
                 sandbox: &confined.sandbox,
                 kept,
+                layers: layers.as_deref(),
             };
             let spawner = confined.spawner.as_ref();
             match contain::spawn(spawner.or(self.spawner.as_ref()), &spawn).await {

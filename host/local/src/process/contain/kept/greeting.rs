@@ -17,12 +17,14 @@ pub(in crate::process::contain) struct Greeting {
 }
 
 /// Supervisor to host: the answer to a greeting with the right secret. If both have the same version, the pipe, the spool, a descriptor
-/// of the supervisor, the descriptors of the input, and the cgroup are attached, and [`Frame`](crate::process::contain::wire::Frame)s follow. Otherwise, the
+/// of the supervisor, the descriptors of the input, the namespaces of the layers, and the cgroup are attached, and [`Frame`](crate::process::contain::wire::Frame)s follow. Otherwise, the
 /// supervisor ends its command, and then closes the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::process::contain) struct Answer {
     pub(in crate::process::contain) version: u8,
     pub(in crate::process::contain) input: Attached,
+    /// Whether the namespaces of the layers are attached.
+    pub(in crate::process::contain) layered: bool,
 }
 
 /// The descriptors of the input in an [`Answer`].
@@ -70,18 +72,31 @@ impl Answer {
 
     pub(in crate::process::contain) fn encode(self) -> [u8; Self::SIZE] {
         let [a, b, c, d] = MAGIC;
-        [a, b, c, d, self.version, self.input as u8, 0, 0]
+        [
+            a,
+            b,
+            c,
+            d,
+            self.version,
+            self.input as u8,
+            self.layered.into(),
+            0,
+        ]
     }
 
     pub(in crate::process::contain) fn decode(bytes: [u8; Self::SIZE]) -> io::Result<Self> {
-        let [head @ .., input, _, _] = bytes;
+        let [head @ .., input, layered, _] = bytes;
         let version = version(head).ok_or(io::ErrorKind::InvalidData)?;
         let input = match input {
             1 => Attached::Pipe,
             2 => Attached::Terminal,
             _ => Attached::Nothing,
         };
-        Ok(Self { version, input })
+        Ok(Self {
+            version,
+            input,
+            layered: layered != 0,
+        })
     }
 }
 
@@ -103,7 +118,11 @@ mod tests {
             };
             assert_eq!(Greeting::decode(&greeting.encode()), Some(greeting));
             for input in [Attached::Nothing, Attached::Pipe, Attached::Terminal] {
-                let answer = Answer { version, input };
+                let answer = Answer {
+                    version,
+                    input,
+                    layered: input == Attached::Pipe,
+                };
                 assert_eq!(Answer::decode(answer.encode()).unwrap(), answer);
             }
         }

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -14,6 +15,7 @@ use toolhost_state::state_dir::StateDir;
 use uuid::Uuid;
 
 use super::{Preparation, Spool};
+use crate::process::contain::layer_namespaces::LayerNamespaces;
 use crate::process::contain::terms::{KEY, Key, Terms};
 
 /// The name of the directory, within the state directory.
@@ -30,12 +32,14 @@ const TEMPORARY: &str = "temporary";
 const LAYERS: &str = "layers";
 
 /// The directories of a command, which must stay for as long as it runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::process) struct Directories {
     /// The temporary directory of its chat.
     pub(in crate::process) temporary: Option<PathBuf>,
     /// The directory for the mounts over the layers of its home.
     pub(in crate::process) layers: Option<PathBuf>,
+    /// The namespaces of these mounts, if the command was taken over with them.
+    pub(in crate::process) namespaces: Option<Arc<LayerNamespaces>>,
 }
 
 /// The directory in which hosts leave what the next one needs to take their commands over. Its owner alone can use it. Everything here
@@ -106,8 +110,11 @@ impl Place {
 
     /// Notes the directories of a command.
     pub(in crate::process) fn note(&self, id: &str, directories: &Directories) -> io::Result<()> {
-        let Directories { temporary, layers } = directories;
-        for (kind, directory) in [(TEMPORARY, temporary), (LAYERS, layers)] {
+        let noted = [
+            (TEMPORARY, &directories.temporary),
+            (LAYERS, &directories.layers),
+        ];
+        for (kind, directory) in noted {
             let name = name(id, kind);
             self.directory.remove(&name)?;
             if let Some(directory) = directory {
@@ -127,6 +134,7 @@ impl Place {
         Ok(Directories {
             temporary: read(TEMPORARY)?,
             layers: read(LAYERS)?,
+            namespaces: None,
         })
     }
 
@@ -195,16 +203,20 @@ mod tests {
         assert_eq!(prepared.terms.time(), time);
         place.prepare(&id, time, 10).unwrap_err();
         assert_eq!(place.ids().unwrap(), [id.as_str()]);
-        let noted = |temporary: Option<&str>, layers: Option<&str>| Directories {
-            temporary: temporary.map(PathBuf::from),
-            layers: layers.map(PathBuf::from),
+        let noted = || {
+            let noted = place.directories(&id).unwrap();
+            (noted.temporary, noted.layers)
         };
-        assert_eq!(place.directories(&id).unwrap(), noted(None, None));
-        for layers in [Some("/layers"), None] {
-            for temporary in ["/a", "/b"] {
-                let directories = noted(Some(temporary), layers);
+        assert_eq!(noted(), (None, None));
+        for layers in [Some(PathBuf::from("/layers")), None] {
+            for temporary in ["/a", "/b"].map(|path| Some(PathBuf::from(path))) {
+                let directories = Directories {
+                    temporary: temporary.clone(),
+                    layers: layers.clone(),
+                    namespaces: None,
+                };
                 place.note(&id, &directories).unwrap();
-                assert_eq!(place.directories(&id).unwrap(), directories);
+                assert_eq!(noted(), (temporary, layers.clone()));
             }
         }
         let again = Place::existing(&state).unwrap().unwrap();

@@ -13,6 +13,7 @@ use rustix::process::{PidfdFlags, pidfd_open};
 use super::events::Events;
 use crate::process::contain::end::EndFile;
 use crate::process::contain::kept::{Answer, Attached, Descriptors, Greeting, Line, Outlet, Spool};
+use crate::process::contain::layer_namespaces::LayerNamespaces;
 use crate::process::contain::sys;
 use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::{Frame, VERSION};
@@ -43,6 +44,8 @@ pub(super) struct Holding {
     outlet: Outlet,
     /// The write end of standard input, if that is a pipe which stays open.
     input: Option<OwnedFd>,
+    /// The namespaces of the layers of its home.
+    layers: Option<LayerNamespaces>,
     cgroup: Option<OwnedFd>,
     /// The limits of this process before its command could change them.
     limits: OwnLimits,
@@ -96,6 +99,7 @@ impl Holding {
             end: EndFile::new(fds.end),
             outlet: Outlet::new(fds.pipe, terminal),
             input: fds.input,
+            layers: fds.layers,
             cgroup,
             limits,
             held: None,
@@ -174,7 +178,11 @@ impl Holding {
             match greeting.filter(|greeting| greeting.key == key) {
                 None => {}
                 Some(greeting) if greeting.version != VERSION => {
-                    _ = sys::send(socket.as_fd(), &answer(Attached::Nothing).encode(), &[]);
+                    _ = sys::send(
+                        socket.as_fd(),
+                        &answer(Attached::Nothing, false).encode(),
+                        &[],
+                    );
                     self.strangers.push(socket);
                     return Met::Stranger;
                 }
@@ -214,9 +222,11 @@ impl Holding {
             }
             (None, None) => Attached::Nothing,
         };
+        fds.extend(self.layers.iter().flat_map(LayerNamespaces::descriptors));
         fds.extend(&self.cgroup);
         let fds: Vec<_> = fds.into_iter().map(AsRawFd::as_raw_fd).collect();
-        sys::send(socket.as_fd(), &answer(input).encode(), &fds)?;
+        let answer = answer(input, self.layers.is_some());
+        sys::send(socket.as_fd(), &answer.encode(), &fds)?;
         let Some(held) = self.held.take() else {
             return Ok(());
         };
@@ -272,10 +282,11 @@ impl Holding {
 }
 
 /// Returns an answer of this version.
-fn answer(input: Attached) -> Answer {
+fn answer(input: Attached, layered: bool) -> Answer {
     Answer {
         version: VERSION,
         input,
+        layered,
     }
 }
 

@@ -68,12 +68,14 @@ fn wait(control: OwnedFd, limits: &OwnLimits, of_command: CommandLimits) -> ! {
             ruleset,
             kept,
             fed,
+            layered,
         }) = Frame::decode(frame)
         && let attached = (Attached {
             cgroup,
             ruleset,
             kept,
             fed,
+            layered,
         })
         && let Some(start) = Start::new(control, fds, attached)
     {

@@ -26,6 +26,7 @@ pub(super) struct Attached {
     pub(super) ruleset: bool,
     pub(super) kept: bool,
     pub(super) fed: bool,
+    pub(super) layered: bool,
 }
 
 impl Start {
@@ -46,6 +47,7 @@ impl Start {
             ruleset,
             kept,
             fed,
+            layered,
         } = attached;
         let mut fds = fds.into_iter();
         let rest = (|| {
@@ -53,7 +55,7 @@ impl Start {
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
             let ruleset = if ruleset { Some(fds.next()?) } else { None };
             let kept = if kept {
-                Some(Descriptors::take(&mut fds, fed)?)
+                Some(Descriptors::take(&mut fds, fed, layered)?)
             } else {
                 None
             };

@@ -55,6 +55,7 @@ impl Attached {
             ruleset: self.sandbox.descriptors().next().is_some(),
             kept: self.kept.is_some(),
             fed: self.kept.as_ref().is_some_and(|kept| kept.input.is_some()),
+            layered: self.kept.as_ref().is_some_and(|kept| kept.layers.is_some()),
         }
     }
 
