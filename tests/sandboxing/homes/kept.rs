@@ -1,7 +1,7 @@
 //! The home of a workspace in which commands of an earlier host still run.
 
 use nix::sys::signal::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolhost_needs::needs;
 
 use super::super::site::{DEFAULT, Ground, Site};
@@ -105,4 +105,58 @@ async fn a_path_that_is_closed_since_a_command_began_is_closed_to_new_chats() {
     no_mounts(&site).await;
     binds(&site, "a4").await;
     works_in(&site, "a4", "test -e ~/.cargo/registry/own").await;
+}
+
+/// Swaps a directory and a link, again and again, for as long as the workspace is there. What chats put into the directory meanwhile gets
+/// another name.
+const SWAPPER: &str = "import os\n\
+    def swap(path):\n\
+    \x20   try: os.mkdir(path); os.mkdir(path + \"/deep\")\n\
+    \x20   except OSError: pass\n\
+    \x20   try: os.rmdir(path + \"/deep\"); os.rmdir(path)\n\
+    \x20   except OSError: os.rename(path, path + os.urandom(4).hex())\n\
+    \x20   try: os.symlink(\"/etc\", path); os.unlink(path)\n\
+    \x20   except OSError: pass\n\
+    open(\"begun\", \"w\").write(\"\\n\")\n\
+    while os.path.exists(\"begun\"):\n\
+    \x20   for path in [os.environ[\"HOME\"] + \"/shared\", \"dir\"]:\n\
+    \x20       try: swap(path)\n\
+    \x20       except OSError: pass";
+
+/// A path is granted, and another one closed, where a kept command can still put anything: a chat starts, or is told why it cannot.
+#[needs(namespaces, program = "python3")]
+#[tokio::test]
+async fn a_kept_command_that_swaps_what_is_granted_since_makes_nothing_busy() {
+    let ground = ground();
+    ground.write("home/shared/deep/data", THEIRS);
+    let site = serve(ground, &keeping(&[]), &["a1"]).await;
+    start(&site, "a1", &format!("exec python3 -c '{SWAPPER}'")).await;
+    let flags = keeping(&[
+        "--sandbox-write=@HOME/shared/deep/data",
+        "--sandbox-never=@DATA/spaces/a/dir/deep/key",
+    ]);
+    let site = again(site.end(Signal::SIGKILL), &flags, &[]).await;
+    let mut started = 0;
+    for number in 0..40 {
+        let chat = format!("a-{number}");
+        binds(&site, &chat).await;
+        let (status, body) = site
+            .put(&chat, "execute", json!({ "command": "echo runs" }))
+            .await;
+        if body["structured"]["output"] == "runs\n" {
+            started += 1;
+        } else {
+            assert_told(status, &body);
+        }
+        ends(&site, &chat).await;
+    }
+    assert!(started > 0);
+    ends(&site, "a1").await;
+}
+
+/// Asserts that a start says what is in its way, and not that a repeat helps.
+fn assert_told(status: u16, body: &Value) {
+    let said = body.to_string();
+    assert!(said.contains("again and again"), "{status}: {said}");
+    assert_ne!(status, 429, "{said}");
 }

@@ -1,14 +1,13 @@
 //! Entering a view, as the first process of new namespaces.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
-use rustix::io::Errno;
 use rustix::mount::{MountAttrFlags, MountPropagationFlags, mount_change};
 
 use super::mounts::{EMPTY, FileSystem, Mount};
@@ -73,6 +72,11 @@ const TERMINALS: FileSystem<'static> = FileSystem {
     options: &[(c"ptmxmode", c"0666"), (c"mode", c"0620")],
     attributes: MountAttrFlags::MOUNT_ATTR_NOSUID.union(MountAttrFlags::MOUNT_ATTR_NOEXEC),
 };
+
+/// How often a path is shown where something else is, and what a start says that gives up.
+const MOST_TRIES: u32 = 50;
+const REPLACED: &str =
+    "a command of another chat puts something else there again and again; end that command";
 
 /// The mode of directories that the view needs and nothing shows.
 const OF_OTHERS: Mode = Mode::WGRP.union(Mode::WOTH);
@@ -158,32 +162,43 @@ impl View {
 
 /// Attaches a mount that a view needs. If something else is there, that gets another name first.
 fn attach(mount: &Mount, path: &Path) -> io::Result<()> {
-    if mount.attach_or_create(path)? {
-        return Ok(());
-    }
-    below::clear(Path::new("/"), below::relative(path), mount.is_directory()?)?;
-    match mount.attach_or_create(path)? {
-        true => Ok(()),
-        // A command of another chat has been faster.
-        false => Err(Errno::AGAIN.into()),
-    }
+    let is_dir = mount.is_directory()?;
+    make_way(path, is_dir, || mount.attach_or_create(path))
 }
 
 /// Makes a directory of the view a mount of its own. If something else is there, that gets another name first.
 fn show_itself(path: &Path) -> io::Result<()> {
-    let below = below::relative(path);
-    let directory = || below::make(Path::new("/"), below, OF_OWN);
-    let found = match directory()? {
-        Some(found) => found,
-        None => {
-            below::clear(Path::new("/"), below, true)?;
-            directory()?.ok_or(Errno::AGAIN)?
+    make_way(path, true, || {
+        match below::make(Path::new("/"), below::relative(path), OF_OWN)? {
+            Some(found) => Mount::of_open(&found)?.attach(path),
+            None => Ok(false),
         }
-    };
-    match Mount::of_open(&found)?.attach(path)? {
-        true => Ok(()),
-        false => Err(Errno::AGAIN.into()),
+    })
+}
+
+/// Shows something at a path: `show` returns `false` if something else is there, which then gets another name. A command of another chat
+/// can put something there at the same time.
+fn make_way(
+    path: &Path,
+    is_dir: bool,
+    mut show: impl FnMut() -> io::Result<bool>,
+) -> io::Result<()> {
+    for _ in 0..MOST_TRIES {
+        let shown = show().and_then(|shown| {
+            if !shown {
+                below::clear(Path::new("/"), below::relative(path), is_dir)?;
+            }
+            Ok(shown)
+        });
+        match shown {
+            Ok(true) => return Ok(()),
+            Ok(false) => {}
+            // It was there a moment ago, or was not.
+            Err(error) if is_out_of_reach(&error) || error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
     }
+    Err(io::Error::new(ErrorKind::ResourceBusy, REPLACED))
 }
 
 /// Makes the mount that shows the files at a path.
