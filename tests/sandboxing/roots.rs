@@ -180,3 +180,27 @@ async fn a_linked_worktree_works_with_its_repository() {
     )
     .await;
 }
+
+/// The host looks for the directory of a command, and at what git says, where commands can have put anything.
+#[needs(namespaces)]
+#[tokio::test]
+async fn the_host_tells_nothing_of_what_is_not_there() {
+    let site = Site::new(DEFAULT);
+    site.works("ln -s @OUTSIDE there; ln -s @OUTSIDE-not absent")
+        .await;
+    let said = async |path: &str| {
+        let arguments = json!({ "command": "true", "workdir": site.text(path) });
+        let (_, body) = site.put("a", "execute", arguments).await;
+        let error = body["structured"]["error"].as_str();
+        error.unwrap_or_else(|| panic!("{body}")).to_owned()
+    };
+    let of_absent = said("@OUTSIDE-not").await;
+    assert!(of_absent.contains("does not exist"), "{of_absent}");
+    assert_eq!(said("@OUTSIDE").await, of_absent.replacen("-not", "", 1));
+    let of_absent = said("absent").await;
+    assert!(of_absent.contains("does not exist"), "{of_absent}");
+    assert_eq!(said("there").await, of_absent.replace("absent", "there"));
+    // A pipe that the host read would keep it.
+    site.works("mkfifo .git; echo fatal: not a git repository")
+        .await;
+}
