@@ -6,7 +6,7 @@
 mod repository;
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use crate::grants::{Grant, Rights};
 use crate::network::Network;
@@ -14,6 +14,7 @@ use crate::plan::Plan;
 use crate::policy::Mode;
 use crate::view::View;
 use toolhost_state::closed::Closed;
+use toolhost_state::real_paths::by_names;
 
 /// The most denials that are explained for one output.
 const MOST: usize = 3;
@@ -357,20 +358,8 @@ fn paths(line: &str) -> impl Iterator<Item = PathBuf> + '_ {
             Some(path) if !path.ends_with(['/', '.']) => path,
             _ => path,
         };
-        Some(plain(Path::new(path)))
+        Some(by_names(Path::new(path)))
     })
-}
-
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = plain.pop(),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 /// Returns whether a path is in the directory of a process.

@@ -1,10 +1,23 @@
-//! The real paths of many paths, each looked up once.
+//! Paths without links and `..`: the real paths of many paths, each looked up once, and paths by their names alone.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+
+/// Resolves `.` and `..` in a path by its names alone. Where a name is a link, the result can be another file.
+pub fn by_names(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => _ = plain.pop(),
+            Component::CurDir => {}
+            other => plain.push(other),
+        }
+    }
+    plain
+}
 
 /// Real paths: absolute ones without links. It keeps what it has looked up, so use it only for a moment.
 #[derive(Debug, Default)]

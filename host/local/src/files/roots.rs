@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, Metadata, MetadataExt};
@@ -12,6 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
 use toolhost_state::closed::{self, Closed, Identity};
+use toolhost_state::real_paths::by_names;
 
 use super::{Config, Error, OpenError};
 
@@ -192,7 +193,7 @@ pub(super) fn identity(found: &Metadata) -> Identity {
 impl Root {
     fn new(path: &Path) -> Result<Self, OpenError> {
         let open = || {
-            let alias = normal(&std::path::absolute(path)?);
+            let alias = by_names(&std::path::absolute(path)?);
             let real = path.canonicalize()?;
             let directory = Dir::open_ambient_dir(&real, ambient_authority())?;
             Ok(Self {
@@ -229,18 +230,6 @@ impl Root {
         }
         Ok(now)
     }
-}
-
-/// Resolves `..` by name.
-fn normal(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::ParentDir => _ = normal.pop(),
-            other => normal.push(other),
-        }
-    }
-    normal
 }
 
 /// Returns the names of a path in reverse, without empty ones and `.`, and whether the path can only name a directory.

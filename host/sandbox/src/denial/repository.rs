@@ -2,9 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
+use toolhost_state::real_paths::by_names;
 
 /// What git says if it does not find its repository.
 pub(super) const TEXT: &str = "not a git repository";
@@ -24,7 +25,7 @@ pub(super) fn outside(workspace: &Path) -> Option<PathBuf> {
         return above.map(Path::to_path_buf);
     }
     let text = read(&own).ok()?;
-    let directory = plain(&workspace.join(text.strip_prefix("gitdir:")?.trim()));
+    let directory = by_names(&workspace.join(text.strip_prefix("gitdir:")?.trim()));
     let common = match directory.parent() {
         Some(worktrees) if worktrees.ends_with("worktrees") => worktrees.parent()?,
         _ => &directory,
@@ -42,18 +43,6 @@ fn read(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     file.take(MOST).read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Returns a path without `..`, as it is written.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => _ = plain.pop(),
-            part => plain.push(part),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
