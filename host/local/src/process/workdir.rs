@@ -115,7 +115,7 @@ mod tests {
         assert!(resolve(Some("a\0")).is_err());
     }
 
-    /// Who names a directory must not learn what else is on this machine.
+    /// A caller that names a directory must not learn what else is on this machine.
     #[test]
     fn what_commands_do_not_see_does_not_exist() {
         let tree = tempfile::tempdir().unwrap();

@@ -31,7 +31,7 @@ impl Links {
         let Target::Port(port) = link.target else {
             return None;
         };
-        // What is signed begins with `{`.
+        // A link is signed as JSON, which begins with `{`, so no signature is a label.
         let chat = format!("label {}", link.chat);
         let chat = blake3::keyed_hash(&self.key, chat.as_bytes()).to_hex();
         Some(format!("p{port}-{}", &chat[..HASH]))

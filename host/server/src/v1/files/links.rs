@@ -270,7 +270,7 @@ async fn answer(
     let actor = Actor::new(link.by.clone());
     let files = host.files_of(&link.chat, &actor, false).await?;
     let found = files.workspace().metadata(path.clone(), Arc::default());
-    // Whoever has the link learns nothing of the workspace.
+    // The bearer of the link learns nothing of the workspace.
     let found = found.await.map_err(|error| match error {
         Error::Denied(_) | Error::OutsideWorkspace { .. } => problem(&path, Error::NotFound),
         error => problem(&path, error),
