@@ -33,6 +33,16 @@ async fn go(site: &Site) {
     ends(site, "a1").await;
 }
 
+/// Ends the chats that began with the later hosts, and checks in a new one what they left in the home.
+async fn ends_and_begins(site: &Site, script: &str) {
+    for chat in ["a2", "a3"] {
+        ends(site, chat).await;
+    }
+    no_mounts(site).await;
+    binds(site, "a4").await;
+    works_in(site, "a4", script).await;
+}
+
 async fn again(ground: Ground, flags: &[&str], chats: &[&str]) -> Site {
     made(ground.serve(flags), chats).await
 }
@@ -69,12 +79,7 @@ async fn a_command_that_outlives_two_hosts_shares_its_layers() {
         works_in(&site, "a3", after).await,
         "a1 a2 after before cached src\n"
     );
-    for chat in ["a2", "a3"] {
-        ends(&site, chat).await;
-    }
-    no_mounts(&site).await;
-    binds(&site, "a4").await;
-    works_in(&site, "a4", "cd ~/.cargo/registry; cat a1 a2 after").await;
+    ends_and_begins(&site, "cd ~/.cargo/registry; cat a1 a2 after").await;
 }
 
 /// Its layers show a path that is closed since. So new chats see them without that path, and write into others.
@@ -99,12 +104,7 @@ async fn a_path_that_is_closed_since_a_command_began_is_closed_to_new_chats() {
         works_in(&site, "a3", script).await,
         "before\nafter\nbefore\ncached\nsrc\n"
     );
-    for chat in ["a2", "a3"] {
-        ends(&site, chat).await;
-    }
-    no_mounts(&site).await;
-    binds(&site, "a4").await;
-    works_in(&site, "a4", "test -e ~/.cargo/registry/own").await;
+    ends_and_begins(&site, "test -e ~/.cargo/registry/own").await;
 }
 
 /// Swaps a directory and a link, again and again, for as long as the workspace is there. What chats put into the directory meanwhile gets
