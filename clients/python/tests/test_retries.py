@@ -17,6 +17,7 @@ import pytest
 
 from conftest import Answer, Answers, problem, reply
 from toolhost_client import AsyncToolhost, Call, Refused, Reply, Toolhost, Unanswered
+from toolhost_client._sync.parallel import gather, sleep
 from toolhost_client.retries import Attempts, Home, retry_after
 
 
@@ -185,6 +186,21 @@ def test_each_call_of_a_chat_has_its_attributes(answers: Answers) -> None:
         chat.run([Call("1.0", "execute", "{}", "x")])
     sent = {"workspace": "team/web", "attributes": {"locale": "de"}, "tool": "execute", "arguments": "{}"}
     assert json.loads(answers.requests[0][3]) == sent
+
+
+def test_an_interruption_while_jobs_are_started_cancels_them() -> None:
+    def interrupt() -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        sleep(3600)
+
+    cancelled: list[str] = []
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            gather([interrupt, *[partial(sleep, 3600)] * 100], lambda: cancelled.append("all"))
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert cancelled == ["all"]
 
 
 def test_an_interruption_cancels_calls_that_are_being_repeated(answers: Answers) -> None:

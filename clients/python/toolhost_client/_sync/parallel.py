@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -41,17 +41,19 @@ def gather(jobs: Sequence[Callable[[], T]], on_cancel: Callable[[], object]) -> 
         return job()
 
     with ThreadPoolExecutor(len(jobs), "toolhost") as threads:
-        futures = [threads.submit(run, job) for job in jobs]
+        futures: list[Future[T]] = []
         try:
-            errors = [error for future in futures if (error := future.exception())]
+            for job in jobs:
+                futures.append(threads.submit(run, job))
+            # A signal that arrives right before a wait is handled only after it, so that no wait is long.
+            while wait(futures, timeout=0.5).not_done:
+                pass
         except BaseException:
             stop.set()
             # The interruption goes on, whether or not the server can be told of it.
             with suppress(Exception):
                 on_cancel()
             raise
-    if errors:
-        raise errors[0]
     return [future.result() for future in futures]
 
 
