@@ -1,13 +1,14 @@
 //! Sockets of programs outside of the sandbox, which commands were given one by one.
 
 use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 use toolhost_needs::needs;
 
-use super::site::{DEFAULT, Ground, PLAIN, Site};
+use super::site::{DEFAULT, Ground, PLAIN, SECRET, Site};
 use crate::harness::{TOKEN, until};
 
 /// A running `ssh-agent` with a key.
@@ -79,6 +80,27 @@ async fn a_socket_is_lent_and_nothing_beside_it() {
             .await;
         site.works("ssh-add -l").await;
     }
+}
+
+#[needs(namespaces)]
+#[tokio::test]
+async fn a_socket_below_a_closed_directory_is_below_no_other() {
+    let ground = Ground::new();
+    for name in ["closed", "other", "third"] {
+        ground.write(&format!("data/{name}/key"), SECRET);
+    }
+    let _listener = UnixListener::bind(ground.path("data/closed/agent")).unwrap();
+    let site = ground.serve(&[
+        "--sandbox-read=@DATA",
+        "--sandbox-never=@DATA/closed",
+        "--sandbox-never=@DATA/other",
+        "--sandbox-never=@DATA/third",
+        "--sandbox-socket=@DATA/closed/agent",
+    ]);
+    let listed = site.works("cd @DATA; ls -A closed other third").await;
+    assert_eq!(listed, "closed:\nagent\n\nother:\n\nthird:");
+    let script = "cd @DATA; for name in closed other third; do ! touch $name/x || exit 1; done";
+    site.works(script).await;
 }
 
 #[needs(program = "ssh-agent")]

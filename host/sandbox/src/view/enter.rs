@@ -138,13 +138,19 @@ impl View {
 
     /// Shows each step in the new root.
     fn show(&self, mounts: Vec<Option<Mount>>) -> Result<(), EnterError> {
-        let empty = empty_file().map_err(failed(|| "make an empty file".into()))?;
+        let empty = Empty::new().map_err(failed(|| "make an empty file".into()))?;
         let mut hidden = Vec::new();
         for (Step { path, shown }, mount) in self.steps.iter().zip(mounts) {
             let done = match (shown, mount) {
                 (Shown::Directory, _) => fs::create_dir_all(path),
                 (Shown::Link { to }, _) => link(path, to),
-                (Shown::Nothing, _) => hide(path, &empty).map(|mount| hidden.extend(mount)),
+                (Shown::Nothing, _) => {
+                    let mut others = self.steps.iter();
+                    let has_below =
+                        others.any(|step| step.path != *path && step.path.starts_with(path));
+                    let hide = hide(path, &empty, has_below);
+                    hide.map(|mount| hidden.extend(mount))
+                }
                 (Shown::Itself, _) => show_itself(path),
                 (shown, Some(mount)) if shown.is_needed() => attach(&mount, path),
                 (_, Some(mount)) => mount.attach_or_create(path).map(drop),
@@ -215,31 +221,47 @@ fn link(path: &Path, to: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, path)
 }
 
-/// Mounts an empty directory or file over a path; `None` if the path does not exist. The caller must make the mount read-only later:
-/// until then, later steps can make mount points in an empty directory.
-fn hide(path: &Path, empty: &OwnedFd) -> io::Result<Option<Mount>> {
+/// What hidden paths show.
+struct Empty {
+    /// A file that only root can open.
+    file: OwnedFd,
+    /// A directory. A file system takes longer to make than all else of a hidden path, so the hidden directories share this one.
+    directory: OwnedFd,
+}
+
+impl Empty {
+    /// Makes both in a file system that is at `/proc` until the processes of the namespaces are shown there.
+    fn new() -> io::Result<Self> {
+        Mount::new(&EMPTY)?.attach_or_create(Path::new("/proc"))?;
+        File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o0)
+            .open("/proc/file")?;
+        fs::create_dir("/proc/directory")?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let open = |path| openat(CWD, path, flags, Mode::empty());
+        Ok(Self {
+            file: open(c"/proc/file")?,
+            directory: open(c"/proc/directory")?,
+        })
+    }
+}
+
+/// Mounts an empty directory or file over a path; `None` if the path does not exist. A directory in which later steps make mount points
+/// (`has_below`) is one of its own. The caller must make the mount read-only, after these steps.
+fn hide(path: &Path, empty: &Empty, has_below: bool) -> io::Result<Option<Mount>> {
     let metadata = match fs::symlink_metadata(path) {
         Ok(metadata) => metadata,
         Err(error) if is_out_of_reach(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let mount = match metadata.is_dir() {
-        true => Mount::new(&EMPTY)?,
-        false => Mount::of_open(empty)?,
+    let mount = match (metadata.is_dir(), has_below) {
+        (true, true) => Mount::new(&EMPTY)?,
+        (true, false) => Mount::of_open(&empty.directory)?,
+        (false, _) => Mount::of_open(&empty.file)?,
     };
     Ok(mount.attach(path)?.then_some(mount))
-}
-
-/// Makes an empty file that only root can open. Its file system is at `/proc` until the processes of the namespaces are shown there.
-fn empty_file() -> io::Result<OwnedFd> {
-    Mount::new(&EMPTY)?.attach_or_create(Path::new("/proc"))?;
-    File::options()
-        .write(true)
-        .create_new(true)
-        .mode(0o0)
-        .open("/proc/empty")?;
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    Ok(openat(CWD, c"/proc/empty", flags, Mode::empty())?)
 }
 
 pub(super) fn failed<E: Into<io::Error>>(
