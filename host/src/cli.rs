@@ -48,7 +48,8 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand};
 use serde_json::Value;
-use toolhost_plugin::{COMPILER, run_compiler};
+use toolhost_core::USUAL_COMPONENTS;
+use toolhost_plugin::{COMPILER, SHIP, run_compiler, write_shipped};
 use toolhost_service::processes::Prepared;
 use toolhost_service::{agent, block_on, finish, logging, name_process, protect};
 
@@ -279,7 +280,7 @@ struct AgentOptions {
 ///
 /// With the single argument `spawner`, this process runs the spawner instead: see
 /// [`process::Spawner`](toolhost_local::process::Spawner). With `compiler` and one more argument, it compiles a component: see
-/// [`plugin::Compiler`](toolhost_plugin::Compiler).
+/// [`plugin::Compiler`](toolhost_plugin::Compiler). With `compiler embedded`, it writes what a release of it ends with.
 pub fn main() -> ExitCode {
     toolhost_service::run_if_spawner();
     let mut arguments = std::env::args_os().skip(1);
@@ -288,12 +289,21 @@ pub fn main() -> ExitCode {
         && first == COMPILER
     {
         name_process(c"toolhost-compil");
+        if allocation == SHIP {
+            return finish(Ok(()), |()| ship());
+        }
         run_compiler(&allocation);
     }
     // Parse the arguments before there is anything to clean up: this ends the program if they are not valid.
     let given: Vec<_> = std::env::args_os().collect();
     logging::expect(&given);
     finish(configuration::arguments(given), run)
+}
+
+/// Writes the code of the plugins that most hosts have to standard output.
+fn ship() -> anyhow::Result<ExitCode> {
+    write_shipped(&USUAL_COMPONENTS, io::stdout().lock())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {

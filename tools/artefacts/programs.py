@@ -95,6 +95,7 @@ def compile_for(target: Target) -> Programs:
         subprocess.run(cargo, check=True, cwd=ROOT, env=environment(target, target_dir))
         made.append(target_dir / target.triple / profile / name)
         check_static(made[-1])
+    made[0] = with_code(target, made[0])
     size = made[1].stat().st_size
     if size > LARGEST_AGENT:
         print(f"warning: {made[1]} has {size} bytes; {LARGEST_AGENT} are the goal", file=sys.stderr)
@@ -114,6 +115,15 @@ def check_static(program: Path) -> None:
         kind = content[table + index * size : table + index * size + 4]
         if int.from_bytes(kind, "little") == 3:
             raise SystemExit(f"{program} is not static: it names an interpreter")
+
+
+def with_code(target: Target, program: Path) -> Path:
+    """Returns a copy of the server that ends with the compiled code of its plugins, so that its first start compiles nothing."""
+    code = subprocess.run([*runner(target), program, "compiler", "embedded"], check=True, stdout=subprocess.PIPE).stdout
+    whole = program.with_name("toolhost-with-code")
+    whole.write_bytes(program.read_bytes() + code)
+    whole.chmod(0o755)
+    return whole
 
 
 def runner(target: Target) -> list[str]:

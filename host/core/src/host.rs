@@ -56,7 +56,8 @@ use toolhost_workspace::process::{self, Info, Subscriber, Totals};
 
 pub use builder::Builder;
 pub use embedded::{
-    EMBEDDED, FILES, FIND_TOOLS, RUN_SCRIPT, SCRIPT, embedded_limits, find_tools, script,
+    EMBEDDED, FILES, FIND_TOOLS, RUN_SCRIPT, SCRIPT, USUAL_COMPONENTS, embedded_limits, find_tools,
+    script,
 };
 pub use files::{ChatFiles, READ_TOOL, WRITE_TOOL};
 pub use input::{INPUT_TOOL, InputError};

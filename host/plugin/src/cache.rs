@@ -180,15 +180,15 @@ pub(super) fn compatibility(engine: &wasmtime::Engine) -> blake3::Hash {
     hasher.0.finalize()
 }
 
-/// Loads code that we compiled: it comes from a file that was authenticated, or from a compiler that we started.
+/// Loads code that we compiled: it comes from a file that was authenticated, from a compiler that we started, or from the end of our program.
 #[expect(
     unsafe_code,
     reason = "wasmtime cannot check compiled code; the caller knows that it was compiled by us"
 )]
 pub(super) fn deserialize(engine: &wasmtime::Engine, code: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: the bytes are those that `Component::serialize` or `Engine::precompile_component` gave this user's Toolhost:
-    // they carry a hash under its key, or came through a pipe from a program of ours. wasmtime itself checks version and
-    // configuration.
+    // they carry a hash under its key, came through a pipe from a program of ours, or are a part of that program. wasmtime itself
+    // checks version and configuration.
     unsafe { Component::deserialize(engine, code) }
 }
 

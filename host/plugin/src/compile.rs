@@ -3,6 +3,7 @@
 
 mod child;
 mod program;
+mod shipped;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use super::engine::{Engine, Inner};
 use super::load_error::LoadError;
 
 pub use program::{ARGUMENT as COMPILER, run as run_compiler};
+pub use shipped::{SHIP, write as write_shipped};
 
 /// The time after which the log says that a compilation is under way; it says so again after each [`REMINDER`].
 const NOTICE: Duration = Duration::from_secs(1);
@@ -43,6 +45,10 @@ pub(super) async fn compile(
     if let Some(cached) = cached(engine, &name).await? {
         tracing::debug!(plugin, "code cache hit");
         return Ok(cached);
+    }
+    if let Some(shipped) = shipped(engine, component).await? {
+        tracing::debug!(plugin, "the program has the code");
+        return Ok(shipped);
     }
     let _one_at_a_time = Arc::clone(&inner.compiling).acquire().await;
     // The compilation before this one may have been of the same component.
@@ -92,6 +98,20 @@ async fn cached(engine: &Engine, name: &str) -> Result<Option<Component>, LoadEr
     let look = move |inner: &Inner| inner.cache.as_ref()?.load(&inner.wasm, &name);
     let looked = blocking(engine, look).await;
     looked.map_err(LoadError::Compiler)
+}
+
+/// Looks for the code at the end of the program that compiles. What is there and of no use is compiled.
+async fn shipped(engine: &Engine, component: &Bytes) -> Result<Option<Component>, LoadError> {
+    let component = component.clone();
+    let look = move |inner: &Inner| {
+        let compiler = inner.compiler.as_ref().filter(|_| inner.pooling)?;
+        let code = shipped::read(&compiler.program, &component);
+        let code = code.map_err(wasmtime::Error::from).transpose()?;
+        let component = code.and_then(|code| deserialize(&inner.wasm, &code));
+        let useless = |error: &wasmtime::Error| tracing::debug!(%error, "the code at the end of the program is of no use");
+        component.inspect_err(useless).ok()
+    };
+    blocking(engine, look).await.map_err(LoadError::Compiler)
 }
 
 /// Works on a thread that may block: megabytes are hashed, read and written.

@@ -231,6 +231,14 @@ pub(super) fn compiling_engine(pooling: bool) -> wasmtime::Result<wasmtime::Engi
     wasmtime::Engine::new(&config(pooling))
 }
 
+/// Makes an engine that compiles for one with a pool, on every processor of this architecture.
+pub(super) fn portable_engine() -> wasmtime::Result<wasmtime::Engine> {
+    let mut config = config(true);
+    // With a target, the compiler does not ask what the processor of this machine can do.
+    config.target(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH))?;
+    wasmtime::Engine::new(&config)
+}
+
 /// Everything that the code of a guest depends on. Instances are allocated on demand unless a pool is set.
 fn config(pooling: bool) -> Config {
     let mut config = Config::new();

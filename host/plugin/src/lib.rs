@@ -55,7 +55,7 @@ pub use admission::{Admitted, Busy};
 pub use cache::{CacheError, CodeCache};
 pub use capability::{CAPABILITIES, Capability};
 pub use cause::Cause;
-pub use compile::{COMPILER, run_compiler};
+pub use compile::{COMPILER, SHIP, run_compiler, write_shipped};
 pub use compiler::Compiler;
 pub use definition::Example;
 pub use definition::is_plugin_name;

@@ -12,6 +12,9 @@ use toolhost_workspace::files::FilesGrant;
 /// The names of the plugins that are part of the program.
 pub const EMBEDDED: [&str; 4] = ["shell", FILES, SCRIPT, FIND_TOOLS];
 
+/// The components of the embedded plugins that a host has unless it leaves them out.
+pub const USUAL_COMPONENTS: [&[u8]; 2] = [toolhost_artifacts::SHELL, toolhost_artifacts::FILES];
+
 /// The name of the plugin of files.
 pub const FILES: &str = "files";
 
