@@ -336,7 +336,8 @@ async fn a_long_command_does_not_come_back_whole() {
             "x".repeat(300_000)
         ))
         .await;
-    assert_eq!(reply["output"], "/dev/fd/9 0\n4\n");
+    let output = reply["output"].as_str().unwrap();
+    assert!(["bash 0\n4\n", "sh 0\n4\n"].contains(&output), "{output}");
     for _ in 0..10 {
         setup
             .execute(&format!("true # {}", "x".repeat(120_000)))

@@ -112,6 +112,25 @@ async fn bash_runs_a_script_as_it_runs_an_argument() {
     setup.host.shutdown().await;
 }
 
+/// The errors of a command whose shell runs a script do not name the script, and say no more than those of another.
+#[needs(program = "pgrep")]
+#[tokio::test]
+async fn errors_name_the_shell() {
+    for (shell, name) in [(Some(Shell::Sh), "sh: 1: "), (None, ": line 1: ")] {
+        let setup = in_shell(shell).await;
+        let plain = setup.execute("./missing").await;
+        // Another `sh` than dash says it otherwise.
+        if !plain["output"].as_str().unwrap().contains(name) {
+            continue;
+        }
+        let script = setup.execute("pgrep -f no_such; ./missing").await;
+        let output = script["output"].as_str().unwrap();
+        assert_eq!(output.replace("eval: ", ""), plain["output"]);
+        assert_eq!(script["note"], plain["note"]);
+        setup.host.shutdown().await;
+    }
+}
+
 /// The lexer knows the shell that runs: to `sh`, the first `&` ends a command that others follow.
 #[needs(program = "bash", program = "dash")]
 #[tokio::test]

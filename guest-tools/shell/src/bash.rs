@@ -38,10 +38,11 @@ pub(crate) fn is_missed(command: &str, output: &str) -> bool {
 }
 
 fn is_error(line: &str) -> bool {
-    // `sh: 1: ` before an error, or `/dev/fd/9: 1: `.
+    // `sh: 1: ` before an error, or `sh: 1: eval: `.
     let mut parts = line.splitn(3, ": ");
     let (shell, number, error) = (parts.next(), parts.next(), parts.next());
-    let is_place = matches!(shell, Some("sh" | "/dev/fd/9"))
+    let error = error.map(|error| error.strip_prefix("eval: ").unwrap_or(error));
+    let is_place = shell == Some("sh")
         && number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()));
     let operator =
         |error: &str| error.starts_with("test: ") && error.ends_with(": unexpected operator");
@@ -81,7 +82,7 @@ mod tests {
                 "sh: 1: set: Illegal option -o pipefail\n",
             ),
             ("if [[ a == a ]]; then :; fi", "x\nsh: 1: [[: not found\n"),
-            ("pgrep x; source f", "/dev/fd/9: 1: source: not found\n"),
+            ("pgrep x; source f", "sh: 1: eval: source: not found\n"),
             (
                 "diff <(echo a) b",
                 "sh: 2: Syntax error: \"(\" unexpected\n",

@@ -31,11 +31,13 @@ const LOOKING: &[&[u8]] = &[
 /// themselves, and a command hardly ever uses this one.
 const SCRIPT: RawFd = 9;
 
+/// The commands with which shells run the script. They name themselves in errors as with any `sh -c`, and close the descriptor for what the
+/// script starts.
+const RUN_BY_BASH: &CStr = c"eval \"$(</dev/fd/9)\" 9<&-";
+const RUN_BY_SH: &CStr = c"eval \"$(command -p cat <&9)\" 9<&-";
+
 /// The exit code of a child that could not become the shell.
 const NOT_EXECUTED: i32 = 127;
-
-/// Closes [`SCRIPT`] in the shell, which has opened the script under another number by then.
-const CLOSE_SCRIPT: &[u8] = b"exec 9<&-; ";
 
 /// A shell that runs.
 pub(super) struct Started {
@@ -149,15 +151,10 @@ impl Prepared {
         let request = Request::decode(&bytes)?;
         let ruleset = ruleset.map(above_the_childs).transpose()?;
         let sandbox = Recipe::decode(&request.sandbox, ruleset)?;
-        let mut arguments = invocation(&request.shell);
         let command = request.command.as_bytes();
-        let script = if command.len() > MOST_IN_ARGUMENT || looks_for_processes(command) {
-            arguments.push(CString::new(format!("/dev/fd/{SCRIPT}"))?);
-            Some(sys::in_memory(&[CLOSE_SCRIPT, command].concat())?)
-        } else {
-            arguments.extend([c"-c".into(), request.command.clone()]);
-            None
-        };
+        let is_script = command.len() > MOST_IN_ARGUMENT || looks_for_processes(command);
+        let script = is_script.then(|| sys::in_memory(command)).transpose()?;
+        let arguments = invocation(&request, is_script);
         Ok(Self {
             request,
             sandbox,
@@ -167,17 +164,24 @@ impl Prepared {
     }
 }
 
-/// Returns the name by which a shell is called, and its first options. Under the name `sh`, bash is in its POSIX mode. With SSH_CLIENT
-/// among the variables, bash takes itself for the shell of a login and reads the home's `.bashrc`, unless told otherwise.
-fn invocation(shell: &CStr) -> Vec<CString> {
-    match shell.to_bytes().rsplit(|byte| *byte == b'/').next() {
-        Some(b"bash") => vec![c"bash".into(), c"--norc".into()],
-        _ => vec![c"sh".into()],
-    }
+/// Returns the arguments of a shell, from its name on. Under the name `sh`, bash is in its POSIX mode. With SSH_CLIENT among the variables,
+/// bash takes itself for the shell of a login and reads the home's `.bashrc`, unless told otherwise.
+fn invocation(request: &Request, is_script: bool) -> Vec<CString> {
+    let name = request.shell.to_bytes().rsplit(|byte| *byte == b'/').next();
+    let (mut arguments, run) = match name {
+        Some(b"bash") => (vec![c"bash".into(), c"--norc".into()], RUN_BY_BASH),
+        _ => (vec![c"sh".into()], RUN_BY_SH),
+    };
+    let command = match is_script {
+        true => run.into(),
+        false => request.command.clone(),
+    };
+    arguments.extend([c"-c".into(), command]);
+    arguments
 }
 
 /// Returns whether a command may look for processes by their arguments. All other commands are arguments of their shell, as with any
-/// `sh -c`: only then does the shell name itself so in its errors, and becomes its last command.
+/// `sh -c`: only then does the shell become its last command.
 fn looks_for_processes(command: &[u8]) -> bool {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     command
