@@ -190,6 +190,10 @@ impl Rules {
         if self.is_closed(path) {
             return Some(closed(path));
         }
+        // gdb says so of a program that it debugs all the same.
+        if path.starts_with("/proc/PID") {
+            return None;
+        }
         if is_of_process(path) {
             return Some(format!(
                 "{shown} belongs to a process that is not of this command"
@@ -216,7 +220,7 @@ impl Rules {
             return Some(closed(path));
         }
         let is_outside = self.has_view && self.rights(path).is_none();
-        is_outside.then(|| outside(path, access))
+        is_outside.then(|| absent(path, access))
     }
 
     /// Explains why a socket cannot be reached. Without a view, the sandbox is no reason.
@@ -322,13 +326,28 @@ enum Access {
     Any,
 }
 
-fn outside(path: &Path, access: Access) -> String {
-    let path = path.display();
-    match access {
-        Access::Write => format!("{path} is outside of what commands may write (write)"),
-        Access::Read => format!("{path} is outside of what commands may read (read)"),
-        Access::Any => format!("{path} is outside of what commands may reach (read, write)"),
+impl Access {
+    /// Returns the access as a verb, and the rules that give it.
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Write => ("write", "write"),
+            Self::Read => ("read", "read"),
+            Self::Any => ("reach", "read, write"),
+        }
     }
+}
+
+fn outside(path: &Path, access: Access) -> String {
+    let (verb, rules) = access.words();
+    let path = path.display();
+    format!("{path} is outside of what commands may {verb} ({rules})")
+}
+
+/// Says nothing of whether the path exists on this machine, which commands are not to know.
+fn absent(path: &Path, access: Access) -> String {
+    let (_, rules) = access.words();
+    let path = path.display();
+    format!("{path} does not exist, or was not given to commands ({rules})")
 }
 
 fn closed(path: &Path) -> String {
@@ -453,17 +472,21 @@ mod tests {
             ),
             (
                 "cat: /srv/x: No such file or directory",
-                Some("/srv/x is outside of what commands may read (read)"),
+                Some("/srv/x does not exist, or was not given to commands (read)"),
             ),
             (
                 "sh: 1: cannot create /srv/x: Directory nonexistent",
-                Some("/srv/x is outside of what commands may write (write)"),
+                Some("/srv/x does not exist, or was not given to commands (write)"),
             ),
             (
                 "bash: line 1: /srv/x: No such file or directory",
-                Some("/srv/x is outside of what commands may reach (read, write)"),
+                Some("/srv/x does not exist, or was not given to commands (read, write)"),
             ),
             ("cat: /usr/x: No such file or directory", None),
+            (
+                "warning: opening /proc/PID/mem file for lwp 5.5 failed: Permission denied (13)",
+                None,
+            ),
             (
                 "mv: cannot move \u{2018}.git/hooks\u{2019} to \u{2018}x\u{2019}: Device or resource busy",
                 Some(".git/hooks is protected: commands may only read it (protect)"),
