@@ -45,7 +45,6 @@ impl Links {
         if !LIFETIMES.contains(&lifetime) {
             return Err(ShareError::Lifetime(lifetime));
         }
-        let address = self.address.get().ok_or(ShareError::NoAddress)?;
         let found = asked
             .workspace
             .metadata(asked.path, Arc::clone(&asked.work))
@@ -53,6 +52,7 @@ impl Links {
         if found.kind != Kind::File {
             return Err(Error::NotAFile.into());
         }
+        let address = self.address.get().ok_or(ShareError::NoAddress)?;
         let path = found.path.to_str().ok_or(ShareError::Path)?;
         let name = path.rsplit('/').next().unwrap_or(path);
         let expires_at_unix = unix_time::now_ms() / 1000 + lifetime;
