@@ -54,7 +54,7 @@ impl Tool for ProcessSignal {
     const TITLE: Option<&'static str> = Some("Signal a process");
     const DESCRIPTION: &'static str = "Send a signal to a process that execute started, and to everything that it started \
         in turn. Use \"terminate\" to end it in an orderly way, \"kill\" if that does not help, and \"interrupt\" for what \
-        Ctrl-C does. A process that has already ended is no error.";
+        Ctrl-C does; kill and pkill in a command do not reach it. A process that has already ended is no error.";
     const HINTS: Hints = Hints {
         closed_world: true,
         ..Hints::NONE
@@ -155,10 +155,20 @@ fn after(process: &dyn Process, signal: Signal, state: &State) -> State {
         signal,
         Signal::Terminate | Signal::Kill | Signal::Interrupt | Signal::Quit
     );
-    if *state != State::Running || !ends {
+    let options = match state {
+        State::Running => WaitOptions::at_most(TO_END),
+        // Until nothing can write any more. What is written meanwhile is no end.
+        State::Lingering(_) => WaitOptions {
+            since: u64::MAX,
+            output: true,
+            ..WaitOptions::at_most(TO_END)
+        },
+        State::Exited(_) | State::Lost(_) => return state.clone(),
+    };
+    if !ends {
         return state.clone();
     }
-    let waited = process.wait(&WaitOptions::at_most(TO_END));
+    let waited = process.wait(&options);
     waited.map_or_else(|_| state.clone(), |waited| waited.state)
 }
 
@@ -253,6 +263,12 @@ mod tests {
             signal(&FakeProcesses::new().has(process, "sleep 100"), "one", name)
         };
         assert_snapshot!(of("kill"), @r#"{"success":true,"message":"signal \"kill\" sent to process one","status":"exited","exit_code":-1,"signal":"SIGKILL"}"#);
+        let left = FakeProcess::new("one")
+            .lingers(0, &[(7, "sleep 90")])
+            .wakes(Wake::Ended)
+            .exits(0);
+        let left = signal(&FakeProcesses::new().has(left, "sleep 90 &"), "one", "kill");
+        assert_snapshot!(left, @r#"{"success":true,"message":"signal \"kill\" sent to process one","status":"exited","exit_code":0}"#);
         assert_snapshot!(of("hangup"), @r#"{"success":true,"message":"signal \"hangup\" sent to process one","status":"running"}"#);
     }
 
