@@ -70,8 +70,8 @@ pub(crate) struct Arguments {
     /// latest after the timeout (here default "30s"), with its output so far and ports: each with the url at which the user can open it.
     server: Option<bool>,
     /// Run the command in a terminal of 24 rows and 80 columns: for programs that ask, draw or want one, such as python3, gdb, vim, npm init
-    /// or ssh-keygen. Type with process_input. The reply comes when the program waits for input, at the latest after the timeout, and has
-    /// the screen.
+    /// or ssh-keygen. Type with process_input. The reply comes when the program is silent as if it waited for input, at the latest after
+    /// the timeout, and has the screen.
     terminal: Option<bool>,
     /// Keep standard input open without a terminal, so that process_input can write to it. Without this it is empty.
     keep_input_open: Option<bool>,
@@ -88,7 +88,8 @@ impl Tool for Execute {
     const TITLE: Option<&'static str> = Some("Run a command");
     const DESCRIPTION: &'static str = "Run a shell command in the workspace and return its output and exit code. Runs \
         in {{shell}}, without a terminal and without standard input unless asked for. Each command runs in a new shell: a cd and \
-        variables do not last, so use workdir.\n\
+        variables do not last, so use workdir. Keep files for the user and for other tools in the workspace: ~ and /tmp may be private to \
+        commands.\n\
         The reply comes when the command ends, or when the timeout (default 10s) is over. At the timeout the command is \
         not killed: it keeps running, and the reply has its output so far and a background_process_id for process_output \
         and process_signal.\n\

@@ -1,5 +1,7 @@
 //! Whether a command tried to signal a process of another command, which the sandbox does not allow.
 
+use toolhost_sdk::processes::Info;
+
 /// The programs that send signals by the number or the name of a process.
 const PROGRAMS: &[&str] = &["kill", "pkill", "killall", "fuser"];
 
@@ -7,6 +9,18 @@ const PROGRAMS: &[&str] = &["kill", "pkill", "killall", "fuser"];
 pub(crate) fn was_refused(command: &str, output: &str) -> bool {
     let mut words = command.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'));
     words.any(|word| PROGRAMS.contains(&word)) && output.contains("Operation not permitted")
+}
+
+/// Returns the live processes, those first that a command that sends signals most likely means: by the words of both commands.
+pub(crate) fn meant(command: &str, mut live: Vec<Info>) -> Vec<Info> {
+    let is_part = |char: char| char.is_alphanumeric() || "_-./".contains(char);
+    let words = command.split(|char| !is_part(char));
+    let words = words.map(|word| word.trim_matches(['-', '.', '/']));
+    let words = words.filter(|word| word.len() > 2 && !PROGRAMS.contains(word));
+    let words: Vec<_> = words.collect();
+    let names = |info: &Info| words.iter().any(|word| info.command.contains(word));
+    live.sort_by_key(|info| !names(info));
+    live
 }
 
 #[cfg(test)]

@@ -7,6 +7,9 @@ use crate::clip;
 /// How many notes a reply carries. More would be noise.
 const MAX: usize = 3;
 
+/// The most processes that a note names.
+const MOST_NAMED: usize = 3;
+
 /// How much of a command is in a note that names several, in bytes.
 const MAX_NAMED: usize = 60;
 
@@ -63,7 +66,13 @@ pub(crate) fn told_of(on: &Trigger) -> String {
         Trigger::Exit => "when the process ends",
         Trigger::Output(_) => "when the output matches, or the process ends before",
     };
-    format!("You are told {what}: there is no need to wait or to ask.")
+    // Clients of MCP are told by a resource, of which most tell no model.
+    match toolhost_sdk::context::attribute("client") {
+        Some(_) => format!(
+            "If your client passes notices on, you are told {what}. If nothing comes, look with process_output."
+        ),
+        None => format!("You are told {what}: there is no need to wait or to ask."),
+    }
 }
 
 /// A notice could not be asked for.
@@ -102,8 +111,8 @@ pub(crate) fn clamped(id: &str) -> String {
         return ENDS_WITH_CALL.to_owned();
     }
     format!(
-        "The command is still running: one call cannot wait any longer. Use process_output with process_id \"{id}\" to go \
-         on waiting."
+        "The command is still running and has no exit code yet: one call cannot wait any longer. Use process_output with process_id \
+         \"{id}\" to go on waiting."
     )
 }
 
@@ -133,11 +142,11 @@ pub(crate) fn split(rest: &str) -> String {
 pub(crate) const AMPERSAND: &str =
     "Next time start what should keep running by itself, with run_in_background instead of \"&\".";
 
-/// The sandbox has likely denied something.
+/// The sandbox may have denied something.
 pub(crate) fn denied(denials: &[String]) -> String {
     format!(
-        "The sandbox of commands has likely denied something: {}. Another command will not get around that: use other paths, or tell \
-         the user.",
+        "The sandbox of commands may be the reason: {}. If it is, another command will not get around it: use other paths, or tell the \
+         user.",
         denials.join("; ")
     )
 }
@@ -171,8 +180,8 @@ pub(crate) fn takes_input(id: &str) -> String {
         return ENDS_WITH_CALL.to_owned();
     }
     format!(
-        "The command runs and takes input: type with process_input and process_id \"{id}\", look with process_output, and end it with \
-         process_signal."
+        "The command still runs: it waits for input, or works in silence. Type with process_input and process_id \"{id}\", wait for more \
+         or for its end with process_output, and end it with process_signal."
     )
 }
 
@@ -208,10 +217,15 @@ pub(crate) const EDITOR: &str = "There is no editor: give git the text with -m."
 pub(crate) const NEW_SHELL: &str = "Each command runs in a shell of its own, so this changes nothing for the next one. Use workdir, or write it \
     before the command that needs it: cd DIRECTORY && COMMAND.";
 
-/// A `kill` did not reach a process of another command. Names the live processes of the chat, if there are some.
+/// A `kill` did not reach a process of another command. Names the first of these live processes of the chat.
 pub(crate) fn of_another_command(processes: &[Info]) -> String {
+    let more = match processes.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(", and {more} more in process_list"),
+    };
     let ids: Vec<_> = processes
         .iter()
+        .take(MOST_NAMED)
         .map(|info| {
             format!(
                 "\"{}\" ({})",
@@ -222,7 +236,7 @@ pub(crate) fn of_another_command(processes: &[Info]) -> String {
         .collect();
     let known = match ids.is_empty() {
         true => String::new(),
-        false => format!(": {}", ids.join(", ")),
+        false => format!(": {}{more}", ids.join(", ")),
     };
     format!(
         "A command can signal only the processes that it started itself. To end what an earlier command started, use \
@@ -269,7 +283,7 @@ pub(crate) fn omitted(id: &str, from: u64, bytes: u64) -> String {
     }
     let search = match bytes > MANY_PAGES {
         true => {
-            " That is many pages: to search it, run the command again with its output in a file, and use grep on that."
+            " That is many pages: to search them, add until, a regular expression, and go on from match_end."
         }
         false => "",
     };

@@ -22,8 +22,8 @@ use crate::{duration, file_dump, prompt, settle, wait};
 /// What is said of a process that the chat had, and has no more.
 const CHAT_ENDED: &str = "the chat was ended, and the command and its output with it";
 
-/// The most processes that a note names.
-const MOST_NAMED: u32 = 3;
+/// The most live processes that are looked at: as many as a chat has, unless the operator allows more.
+const MOST_LIVE: u32 = 32;
 
 /// Waits for a process that was started a moment ago, and reports what came of it. Only a cancellation ends it, which is the
 /// host's to do. A process that takes input is waited for until it waits for that itself.
@@ -80,9 +80,10 @@ pub(crate) fn report(
         notes.add(Rank::Cause, notes::BASH);
     }
     if kill::was_refused(command, &report.output) {
-        let live = processes.list(true, MOST_NAMED);
+        let live = processes.list(true, MOST_LIVE);
         let live = live.map(|(live, _)| live).unwrap_or_default();
-        notes.add(Rank::Cause, notes::of_another_command(&live));
+        let meant = kill::meant(command, live);
+        notes.add(Rank::Cause, notes::of_another_command(&meant));
     }
     if report.status == Some(Status::Lingering)
         && matches!(
@@ -120,8 +121,8 @@ fn still_running(
     report.exit_code = Some(-1);
     match waited.map(|waited| waited.wake) {
         Ok(Wake::Clamped) => {
-            // From here on the command is like one that was started in the background.
-            (report.success, report.exit_code) = (true, Some(0));
+            // It has neither failed nor ended well.
+            (report.success, report.exit_code) = (true, None);
             notes.add(Rank::Running, notes::clamped(id));
         }
         Err(error) if begin.elapsed() < timeout => {

@@ -3,6 +3,24 @@
 use super::*;
 
 #[test]
+fn names_what_a_refused_signal_was_meant_for() {
+    let refused = FakeProcess::new("p")
+        .prints("pkill: killing pid 42 failed: Operation not permitted\n")
+        .exits(1);
+    let mut processes = one(refused);
+    for (id, command) in [
+        ("a", "sleep 1"),
+        ("b", "sleep 2"),
+        ("c", "sleep 3"),
+        ("server", "node web/server.js"),
+    ] {
+        processes = processes.has(FakeProcess::new(id), command);
+    }
+    let report = run_command(&processes, "pkill -f web/server.js");
+    assert_snapshot!(report.note.unwrap(), @r#"A command can signal only the processes that it started itself. To end what an earlier command started, use process_signal with its process_id: "server" (node web/server.js), "c" (sleep 3), "b" (sleep 2), and 1 more in process_list."#);
+}
+
+#[test]
 fn says_what_to_do_instead() {
     for (command, output, code, note) in [
         (
