@@ -12,4 +12,5 @@ mod plan;
 
 pub use commit::{Failure, Files, NotWritten, edit};
 pub use diff::{Bounds, diff};
+pub use path::clean;
 pub use plan::{Content, FileEdits, Kind, MAX_EDITS, Planned, Problem, Source, plan};

@@ -1,7 +1,8 @@
 //! Paths by their text: which of them mean the same file, unless links are in the way.
 
 /// Resolves `.`, `..` and empty names by name. Relative paths begin at `base`; `None` if there is none.
-pub(crate) fn clean(path: &str, base: Option<&str>) -> Option<String> {
+#[must_use]
+pub fn clean(path: &str, base: Option<&str>) -> Option<String> {
     let base = if path.starts_with('/') { "" } else { base? };
     let mut names = Vec::new();
     for name in base.split('/').chain(path.split('/')) {

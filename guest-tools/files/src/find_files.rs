@@ -9,7 +9,7 @@ use toolhost_sdk::files::{self, Files, Filter, FoundFile, Host};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 
 use crate::refusal::{self, Refusal};
-use crate::search::{self, Among};
+use crate::search::{self, Among, Values};
 use crate::time;
 
 /// How many files a page has, if the model asks for no other number, and at most.
@@ -47,9 +47,11 @@ pub(crate) struct Arguments {
     /// The directory or file to search; the workspace directory if not given.
     path: Option<String>,
     /// Which files, such as "*.rs" or "src/**/*.{ts,tsx}"; several are separated by blanks, and "!*.min.js" leaves files out.
-    glob: Option<String>,
+    #[schemars(with = "Option<String>")]
+    glob: Option<Values>,
     /// The type of the files by ripgrep's names, such as "rust", "py", "js", "ts" or "go"; several are separated by blanks.
-    r#type: Option<String>,
+    #[schemars(with = "Option<String>")]
+    r#type: Option<Values>,
     /// Whether files and directories are found whose names begin with a dot.
     #[serde(default)]
     hidden: bool,
@@ -86,8 +88,8 @@ impl Arguments {
     fn among(&self) -> Among<'_> {
         Among {
             path: self.path.as_deref(),
-            glob: self.glob.as_deref(),
-            kinds: self.r#type.as_deref(),
+            glob: self.glob.as_ref(),
+            kinds: self.r#type.as_ref(),
             hidden: self.hidden,
             ignored: self.ignored,
         }
@@ -202,6 +204,7 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Resu
         next_offset: found.more.then(|| page.skip + shown.max(1)),
         note: search::note([
             search::unreadable(found.unreadable),
+            among.hints().filter(|_| nothing),
             among.besides().filter(|_| nothing),
         ]),
     })

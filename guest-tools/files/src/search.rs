@@ -1,8 +1,15 @@
 //! What the tools `search_files` and `find_files` have in common: which files, and which results of all.
 
+mod globs;
+mod values;
+
+use toolhost_edit::clean;
+use toolhost_sdk::context;
 use toolhost_sdk::files::{Error, Page, Scope};
 
 use crate::refusal::{self, Refusal};
+use globs::{Base, Globs};
+pub(crate) use values::Values;
 
 /// The most results that a search goes over.
 const MOST: u64 = 100_000;
@@ -11,8 +18,8 @@ const MOST: u64 = 100_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Among<'a> {
     pub(crate) path: Option<&'a str>,
-    pub(crate) glob: Option<&'a str>,
-    pub(crate) kinds: Option<&'a str>,
+    pub(crate) glob: Option<&'a Values>,
+    pub(crate) kinds: Option<&'a Values>,
     pub(crate) hidden: bool,
     pub(crate) ignored: bool,
 }
@@ -23,18 +30,34 @@ impl Among<'_> {
     }
 
     pub(crate) fn scope(&self, max_depth: Option<u32>) -> Result<Scope, Refusal> {
-        let parts = |text: Option<&str>| {
-            let parts = text.unwrap_or_default().split_whitespace();
-            parts.map(str::to_owned).collect::<Vec<_>>()
-        };
         Ok(Scope {
             path: refusal::required(self.path())?.into_owned(),
-            globs: parts(self.glob),
-            types: parts(self.kinds),
+            globs: self.globs()?.lines,
+            types: self.kinds.map(Values::words).unwrap_or_default(),
             hidden: self.hidden,
             ignored: self.ignored,
             max_depth,
         })
+    }
+
+    fn globs(&self) -> Result<Globs, Refusal> {
+        let Some(written) = self.glob else {
+            return Ok(Globs::default());
+        };
+        let workspace = context::workspace_root();
+        let path = refusal::required(self.path())?;
+        let path = clean(&path, Some(&workspace)).unwrap_or_default();
+        let base = Base {
+            path: &path,
+            workspace: &workspace,
+        };
+        Globs::read(written, base)
+    }
+
+    /// Returns what a search that found nothing says of its globs.
+    pub(crate) fn hints(&self) -> Option<String> {
+        let hints = self.globs().ok()?.hints;
+        (!hints.is_empty()).then(|| hints.join("; "))
     }
 
     /// Returns what may be searched besides, for a search that found nothing.

@@ -11,7 +11,7 @@ use toolhost_view::hidden;
 
 use crate::read_file::Reader;
 use crate::refusal::{self, Refusal};
-use crate::search::{self, Among};
+use crate::search::{self, Among, Values};
 
 /// How many lines a page has if the model asks for no other number, and how many results at most.
 const LINES: u64 = 200;
@@ -51,9 +51,11 @@ pub(crate) struct Arguments {
     /// The directory or file to search; the workspace directory if not given.
     path: Option<String>,
     /// Which files, such as "*.rs" or "src/**/*.{ts,tsx}"; several are separated by blanks, and "!*.min.js" leaves files out.
-    glob: Option<String>,
+    #[schemars(with = "Option<String>")]
+    glob: Option<Values>,
     /// The type of the files by ripgrep's names, such as "rust", "py", "js", "ts" or "go"; several are separated by blanks.
-    r#type: Option<String>,
+    #[schemars(with = "Option<String>")]
+    r#type: Option<Values>,
     /// Whether files and directories are searched whose names begin with a dot.
     #[serde(default)]
     hidden: bool,
@@ -93,8 +95,8 @@ impl Arguments {
     fn among(&self) -> Among<'_> {
         Among {
             path: self.path.as_deref(),
-            glob: self.glob.as_deref(),
-            kinds: self.r#type.as_deref(),
+            glob: self.glob.as_ref(),
+            kinds: self.r#type.as_ref(),
             hidden: self.hidden,
             ignored: self.ignored,
         }
@@ -242,6 +244,7 @@ fn reply(arguments: &Arguments, found: Matches, page: Page, reader: Reader) -> S
         note: search::note([
             search::unreadable(found.unreadable),
             nothing.then(|| format!("{} files were searched", found.searched)),
+            arguments.among().hints().filter(|_| nothing),
             arguments.among().besides().filter(|_| nothing),
         ]),
         ..Searched::default()

@@ -10,7 +10,8 @@ fn find(json: &str) -> Result<Found, String> {
     let files = FakeFiles::new()
         .with("a.rs", "12345")
         .with("src/b.rs", "1")
-        .with("src/deep/c.py", "");
+        .with("src/deep/c.py", "")
+        .with("My Docs/a b.txt", "123456");
     let found = run(&files, &testing::arguments(json).unwrap(), NOW);
     found.map_err(|refusal| match refusal {
         Refusal::Report(text) => text,
@@ -21,30 +22,64 @@ fn find(json: &str) -> Result<Found, String> {
 #[test]
 fn files_are_found_by_names_and_facts() {
     for (json, expected) in [
-        ("{}", &["a.rs", "src/b.rs", "src/deep/c.py"][..]),
+        (
+            "{}",
+            &["My Docs/a b.txt", "a.rs", "src/b.rs", "src/deep/c.py"][..],
+        ),
         (r#"{"glob": "*.rs"}"#, &["a.rs", "src/b.rs"]),
         (r#"{"glob": "*.rs !src"}"#, &["a.rs"]),
         (
             r#"{"type": "py rs", "path": "src"}"#,
             &["src/b.rs", "src/deep/c.py"],
         ),
-        (r#"{"max_depth": 2}"#, &["a.rs", "src/b.rs"]),
+        (
+            r#"{"max_depth": 2}"#,
+            &["My Docs/a b.txt", "a.rs", "src/b.rs"],
+        ),
         (r#"{"min_size": 1, "max_size": 4}"#, &["src/b.rs"]),
-        (r#"{"newer_than": "2h", "glob": "a*"}"#, &["a.rs"]),
+        (r#"{"newer_than": "2h", "glob": "a.*"}"#, &["a.rs"]),
         (r#"{"newer_than": "30m"}"#, &[]),
-        (r#"{"older_than": "30m", "glob": "a*"}"#, &["a.rs"]),
+        (r#"{"older_than": "30m", "glob": "a.*"}"#, &["a.rs"]),
     ] {
         let found = find(json).unwrap();
         assert_eq!(found.paths.unwrap(), expected, "{json}");
     }
+    for (json, expected) in [
+        (r#"{"glob": "./src/*.rs"}"#, &["src/b.rs"][..]),
+        (r#"{"glob": "/workspace/src/**/*.py"}"#, &["src/deep/c.py"]),
+        (
+            r#"{"path": "src", "glob": "/workspace/src/*.rs"}"#,
+            &["src/b.rs"],
+        ),
+        (
+            r#"{"path": "src", "glob": "/workspace/**/*.py"}"#,
+            &["src/deep/c.py"],
+        ),
+        (r#"{"glob": "My Docs/**"}"#, &["My Docs/a b.txt"]),
+        (r#"{"glob": "a b.txt"}"#, &["My Docs/a b.txt"]),
+        (r#"{"glob": "a\\ b.txt"}"#, &["My Docs/a b.txt"]),
+        (r#"{"glob": "{a b.txt,zzz}"}"#, &["My Docs/a b.txt"]),
+        (r#"{"glob": "b.*, c.*"}"#, &["src/b.rs", "src/deep/c.py"]),
+        (
+            r#"{"glob": ["a b.txt", "c.py"]}"#,
+            &["My Docs/a b.txt", "src/deep/c.py"],
+        ),
+    ] {
+        let found = find(json).unwrap();
+        assert_eq!(found.paths.unwrap(), expected, "{json}");
+    }
+    let outside = find(r#"{"path": "src", "glob": "/workspace/*.rs"}"#).unwrap_err();
+    assert!(outside.contains("names nothing below /workspace/src"));
+    let several = find(r#"{"glob": "Makefile *.mk"}"#).unwrap().note.unwrap();
+    assert!(several.contains("as a list"), "{several}");
     let nothing = find(r#"{"glob": "*.go"}"#).unwrap();
     assert!(nothing.note.unwrap().starts_with("not searched: "));
 }
 
 #[test]
 fn a_page_and_details() {
-    let page = find(r#"{"limit": 1, "offset": 1, "details": true}"#).unwrap();
-    assert_eq!((page.total, page.next_offset), (3, Some(2)));
+    let page = find(r#"{"limit": 1, "offset": 2, "details": true}"#).unwrap();
+    assert_eq!((page.total, page.next_offset), (4, Some(3)));
     let file = &page.files.unwrap()[0];
     assert_eq!(
         (

@@ -62,6 +62,10 @@ fn glob_pattern(glob: &str) -> Result<Regex, Error> {
     let mut rest = glob.trim_matches('/');
     while let Some(next) = rest.chars().next() {
         let (part, length) = match next {
+            '\\' => {
+                let escaped = rest.chars().nth(1).map(String::from).unwrap_or_default();
+                (regex::escape(&escaped), 1 + escaped.len())
+            }
             '*' if rest.starts_with("**/") => ("(.*/)?".to_owned(), 3),
             '*' if rest.starts_with("**") => (".*".to_owned(), 2),
             '*' => ("[^/]*".to_owned(), 1),
