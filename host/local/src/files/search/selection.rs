@@ -16,6 +16,22 @@ use crate::files::Error;
 const MOST: usize = 100;
 const MOST_BYTES: usize = 1_000;
 
+/// What a search does with an entry of a directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Taken {
+    /// Whether the entry is a result.
+    pub(super) is_result: bool,
+    /// Whether the search goes on below the entry, if that is a directory.
+    pub(super) is_entered: bool,
+}
+
+impl Taken {
+    const NOT: Self = Self {
+        is_result: false,
+        is_entered: false,
+    };
+}
+
 /// The selection that a [`Scope`] describes.
 #[derive(Debug)]
 pub(super) struct Selection {
@@ -44,17 +60,27 @@ impl Selection {
         })
     }
 
-    /// Returns whether a search goes on with an entry.
+    /// Returns what a search does with an entry.
     pub(super) fn takes(
         &self,
         path: &Path,
         name: &OsStr,
         is_dir: bool,
         ignores: Option<&Ignores>,
-    ) -> bool {
-        match self.globs.matched(path, is_dir) {
-            Match::None => {}
-            said => return !said.is_ignore(),
+    ) -> Taken {
+        let of_globs = self.globs.matched(path, is_dir);
+        let is_named = match of_globs {
+            Match::None => self.globs.num_whitelists() == 0,
+            Match::Ignore(_) => return Taken::NOT,
+            Match::Whitelist(_) => true,
+        };
+        let taken = Taken {
+            // No type is one of directories.
+            is_result: is_named && (!is_dir || self.types.is_empty()),
+            is_entered: is_dir,
+        };
+        if of_globs.is_whitelist() {
+            return taken;
         }
         let ignored = ignores.map_or(Match::None, |ignores| ignores.of(path, is_dir));
         let of_type = match self.types.is_empty() {
@@ -62,10 +88,13 @@ impl Selection {
             false => self.types.matched(path, is_dir).map(drop),
         };
         if ignored.is_ignore() || of_type.is_ignore() {
-            return false;
+            return Taken::NOT;
         }
         let is_hidden = name.as_bytes().starts_with(b".");
-        self.hidden || !is_hidden || ignored.is_whitelist() || of_type.is_whitelist()
+        match self.hidden || !is_hidden || ignored.is_whitelist() || of_type.is_whitelist() {
+            true => taken,
+            false => Taken::NOT,
+        }
     }
 }
 

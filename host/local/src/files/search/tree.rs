@@ -224,17 +224,20 @@ impl<'f> Tree<'f> {
             let is_dir = kind == Kind::Directory;
             let at = path.join(&name);
             let is_closed = self.files.roots.check_name(&at, identity).is_err();
-            if is_closed || !self.selection.takes(&at, &name, is_dir, ignores.as_ref()) {
+            if is_closed {
                 continue;
             }
-            if is_dir && depth < self.selection.max_depth {
+            let taken = self.selection.takes(&at, &name, is_dir, ignores.as_ref());
+            if taken.is_entered && depth < self.selection.max_depth {
                 jobs.push(Job::Directory {
                     path: below.join(&name),
                     depth: depth + 1,
                     above: ignores.clone(),
                 });
             }
-            names.push((name, kind));
+            if taken.is_result {
+                names.push((name, kind));
+            }
             if names.len() == BATCH {
                 jobs.push(Job::Entries {
                     directory: below.clone(),

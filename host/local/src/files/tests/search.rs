@@ -276,6 +276,38 @@ fn globs_types_and_depth_select() {
     assert_eq!(all.len(), names.len() + 2);
 }
 
+/// A directory is entered whatever its name is, but only one that a glob names is found.
+#[test]
+fn directories_are_found_by_globs() {
+    let tree = Tree::new();
+    tree.make_all(&[("a/test/b.rs", ""), ("c/d.rs", ""), ("test.rs", "")]);
+    let found = |glob: &str, types: &[&str], kind: Option<Kind>| {
+        let scope = Scope {
+            globs: vec![glob.to_owned()],
+            types: types.iter().map(|name| (*name).to_owned()).collect(),
+            ..scope(".")
+        };
+        let filter = Filter {
+            kind,
+            ..Filter::default()
+        };
+        let found = tree.find(&scope, &filter);
+        let paths = found
+            .files
+            .iter()
+            .map(|file| file.path.display().to_string());
+        paths.collect::<Vec<_>>()
+    };
+    assert_eq!(found("test", &[], Some(Kind::Directory)), ["a/test"]);
+    assert_eq!(found("test*", &[], None), ["a/test", "test.rs"]);
+    assert_eq!(found("*.rs", &[], Some(Kind::Directory)), [""; 0]);
+    assert_eq!(
+        found("!c", &[], Some(Kind::Directory)),
+        ["a", "a/test", "sub"]
+    );
+    assert_eq!(found("!c", &["rust"], None), ["a/test/b.rs", "test.rs"]);
+}
+
 #[test]
 fn files_are_found_by_their_facts() {
     let tree = Tree::new();
