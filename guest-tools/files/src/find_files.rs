@@ -205,7 +205,7 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Resu
         note: search::note([
             search::unreadable(found.unreadable),
             among.hints().filter(|_| nothing),
-            among.besides().filter(|_| nothing),
+            among.besides(false).filter(|_| nothing),
         ]),
     })
 }

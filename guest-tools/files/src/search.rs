@@ -60,11 +60,12 @@ impl Among<'_> {
         (!hints.is_empty()).then(|| hints.join("; "))
     }
 
-    /// Returns what may be searched besides, for a search that found nothing.
-    pub(crate) fn besides(&self) -> Option<String> {
+    /// Returns which files a search left out that found nothing. Only a search for a text leaves out binary files.
+    pub(crate) fn besides(&self, is_for_text: bool) -> Option<String> {
         let left_out: Vec<_> = [
             (!self.ignored, "files that .gitignore names (ignored)"),
             (!self.hidden, "files whose names begin with a dot (hidden)"),
+            (is_for_text, "binary files (name one in path)"),
         ]
         .into_iter()
         .filter_map(|(is_left_out, what)| is_left_out.then_some(what))

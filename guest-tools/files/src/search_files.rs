@@ -243,9 +243,12 @@ fn reply(arguments: &Arguments, found: Matches, page: Page, reader: Reader) -> S
         total_files: found.total_files,
         note: search::note([
             search::unreadable(found.unreadable),
-            nothing.then(|| format!("{} files were searched", found.searched)),
+            nothing.then(|| match found.searched {
+                1 => "1 file was searched".to_owned(),
+                count => format!("{count} files were searched"),
+            }),
             arguments.among().hints().filter(|_| nothing),
-            arguments.among().besides().filter(|_| nothing),
+            arguments.among().besides(true).filter(|_| nothing),
         ]),
         ..Searched::default()
     };

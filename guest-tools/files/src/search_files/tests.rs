@@ -85,6 +85,17 @@ fn a_page_has_room_for_so_many_bytes() {
 }
 
 #[test]
+fn a_binary_file_is_searched_if_it_is_named() {
+    let files = FakeFiles::new().with("n.log", b"one\0error\n");
+    let nothing = search(&files, r#"{"pattern": "error"}"#).unwrap();
+    let note = nothing.note.unwrap();
+    assert!(note.starts_with("0 files were searched; "), "{note}");
+    assert!(note.contains("binary files"), "{note}");
+    let named = search(&files, r#"{"pattern": "error", "path": "n.log"}"#).unwrap();
+    assert_eq!(named.content.as_deref(), Some("n.log\n1:one<U+0000>error"));
+}
+
+#[test]
 fn what_is_left_out_or_wrong_is_told() {
     let nothing = search(&files(), r#"{"pattern": "nowhere"}"#).unwrap();
     let note = nothing.note.unwrap();

@@ -281,7 +281,8 @@ impl Files for FakeFiles {
     }
 
     fn search(&self, scope: &Scope, text: &Text, page: Page) -> Result<Matches, Error> {
-        search::text(&self.below(scope)?, text, page)
+        let is_named = self.at(&scope.path)?.1.is_some();
+        search::text(&self.below(scope)?, is_named, text, page)
     }
 
     fn find(&self, scope: &Scope, filter: &Filter, page: Page) -> Result<Found, Error> {

@@ -98,9 +98,10 @@ fn text_pattern(text: &Text) -> Result<Regex, Error> {
     compiled(&format!("(?m{}){pattern}", if is_any { "i" } else { "" }))
 }
 
-/// Searches the files for a text, line by line.
+/// Searches the files for a text, line by line. A binary file is searched only if it is named.
 pub(super) fn text(
     files: &BTreeMap<String, Vec<u8>>,
+    is_named: bool,
     text: &Text,
     page: Page,
 ) -> Result<Matches, Error> {
@@ -115,7 +116,8 @@ pub(super) fn text(
     };
     let mut at = 0;
     let is_on_page = |at: u64| at >= page.skip && at - page.skip < page.max;
-    for (path, content) in files.iter().filter(|(_, content)| !content.contains(&0)) {
+    let is_searched = |content: &[u8]| is_named || !content.contains(&0);
+    for (path, content) in files.iter().filter(|(_, content)| is_searched(content)) {
         found.searched += 1;
         let content = String::from_utf8_lossy(content);
         let lines: Vec<_> = content.lines().collect();

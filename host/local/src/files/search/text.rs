@@ -63,8 +63,12 @@ impl Files {
     ) -> Result<Matches, Error> {
         let end = end_of(page)?;
         let matcher = matcher(text)?;
-        let searcher = searcher(text)?;
+        let mut searcher = searcher(text)?;
         let tree = self.tree(scope)?;
+        if tree.is_file() {
+            // A file that is named is text, because the caller says so.
+            searcher.binary_detection(BinaryDetection::none());
+        }
         let counts = Counts {
             kept: Mutex::new(Kept::new(end)),
             files: AtomicU64::new(0),
@@ -141,7 +145,7 @@ impl Visitor for Counter<'_, '_> {
             Ok(file) => file,
             Err(error) => return self.tree.note(error),
         };
-        let mut count = Count(0);
+        let mut count = Count::default();
         let searched =
             self.searcher
                 .search_reader(self.matcher, Checked { file, work }, &mut count);
@@ -155,8 +159,13 @@ impl Visitor for Counter<'_, '_> {
             matches,
             searched,
         } = self.counts;
-        searched.fetch_add(1, Ordering::Relaxed);
-        let Count(found) = count;
+        let Count {
+            matches: found,
+            is_binary,
+        } = count;
+        if found > 0 || !is_binary {
+            searched.fetch_add(1, Ordering::Relaxed);
+        }
         if found > 0 {
             files.fetch_add(1, Ordering::Relaxed);
             matches.fetch_add(found, Ordering::Relaxed);
@@ -168,15 +177,25 @@ impl Visitor for Counter<'_, '_> {
     }
 }
 
-/// Counts lines that match.
-struct Count(u64);
+/// The lines of a file that match.
+#[derive(Default)]
+struct Count {
+    matches: u64,
+    /// Whether the search ended at a zero byte.
+    is_binary: bool,
+}
 
 impl Sink for &mut Count {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        self.0 += found.lines().count() as u64;
+        self.matches += found.lines().count() as u64;
         Ok(true)
+    }
+
+    fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
+        self.is_binary = true;
+        Ok(false)
     }
 }
 

@@ -87,6 +87,11 @@ impl<'f> Tree<'f> {
         self.files
     }
 
+    /// Returns whether the scope names a file, and no directory.
+    pub(super) fn is_file(&self) -> bool {
+        matches!(self.base, ResolvedPath::Entry { .. })
+    }
+
     /// Returns how many files and directories could not be read.
     pub(super) fn unreadable(&self) -> u64 {
         self.unreadable.load(Ordering::Relaxed)

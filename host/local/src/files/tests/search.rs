@@ -193,6 +193,17 @@ fn encodings_and_binary_files() {
         written(&tree.search_for(&latin, ALL)),
         ["latin1:1:grün", "utf16:1:grün"]
     );
+    // A file that is named is searched as text.
+    let named = |pattern: &str| {
+        let found = tree
+            .files
+            .search(&scope("binary"), &text(pattern), ALL, &Work::default());
+        found.unwrap()
+    };
+    assert_eq!(written(&named("grün")), ["binary:1:\0grün"]);
+    assert_eq!(named("nothing").searched, 1);
+    // A file that is left out is not counted.
+    assert_eq!(tree.search_for(&text("nothing"), ALL).searched, 3);
 }
 
 /// A name that is no text can be seen, but not read.
