@@ -75,6 +75,14 @@ impl Text {
     ///
     /// Why it is no text that can be edited: writing it back would have to give the same bytes.
     pub fn read(data: Vec<u8>, encoding: Option<Encoding>) -> Result<Self, NotText> {
+        // An encoding by name does not make a file text that can be edited.
+        if let Some(given) = encoding {
+            match detection::marked(&data) {
+                Some(marked) => _ = marked?,
+                None if detection::is_binary(&data, given) => return Err(NotText::binary(&data)),
+                None => {}
+            }
+        }
         let (text, lossless) = Self::decode(data, encoding)?;
         if lossless {
             Ok(text)
@@ -83,7 +91,7 @@ impl Text {
         }
     }
 
-    /// Reads a file to be shown. Also returns whether writing it back would give the same bytes.
+    /// Reads a file to be shown. With a given encoding, any file is text. Also returns whether writing it back would give the same bytes.
     ///
     /// # Errors
     ///
@@ -136,11 +144,11 @@ impl Text {
     }
 }
 
-/// A byte order mark wins if both are UTF-16: `utf-16` says nothing of the order.
+/// Returns the encoding to read a file in for which one is given. A byte order mark wins if both are UTF-16: `utf-16` says nothing of the
+/// order.
 fn given_or_marked(data: &[u8], given: Encoding) -> Result<Encoding, NotText> {
     match detection::marked(data) {
-        None if detection::is_binary(data, given) => Err(NotText::binary(data)),
-        None => Ok(given),
+        None | Some(Err(NotText::Binary(_))) => Ok(given),
         Some(marked) => match marked? {
             marked if marked == given || given.is_marked() => Ok(marked),
             marked => Err(NotText::Marked(marked)),

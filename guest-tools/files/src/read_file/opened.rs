@@ -46,6 +46,8 @@ pub(super) struct OpenedText<'a> {
     is_marked: bool,
     /// Whether its encoding is certain, or what the page shows of it is looked at first.
     is_certain: bool,
+    /// Whether the caller gave the encoding, so that lines with zero bytes are text.
+    is_given: bool,
     note: Option<&'static str>,
 }
 
@@ -99,6 +101,7 @@ fn look_at_all<'a>(
                 encoding,
                 is_marked: false,
                 is_certain: true,
+                is_given: false,
                 note: Some(NOT_EDITED),
             }));
         }
@@ -125,6 +128,7 @@ fn look_at_all<'a>(
         encoding,
         is_marked,
         is_certain: true,
+        is_given: given.is_some(),
         note,
     }))
 }
@@ -162,14 +166,16 @@ impl<'a> OpenedText<'a> {
             lines: Encoding::Utf8,
             encoding: Encoding::Utf8,
             is_certain,
+            is_given: false,
             note: None,
         }
     }
 
     /// Reads a page of the lines for a model.
     fn page(self, path: &str, offset: u64, limit: u64) -> Result<Page, Refusal> {
+        let shows_zeros = self.is_given;
         self.read(path, &|scan, encoding| {
-            page::read(scan, path, offset, limit, encoding)
+            page::read(scan, path, offset, limit, encoding, shows_zeros)
         })
     }
 

@@ -20,17 +20,19 @@ const CUT: &str = "... [truncated]";
 /// The largest file whose lines are counted when a page does not reach its end.
 const MAX_COUNTED: u64 = 64 << 20;
 
-/// Reads the lines from `offset` on, at most `limit` of them. Also returns whether some bytes of them are no text.
+/// Reads the lines from `offset` on, at most `limit` of them. A line with zero bytes is shown if `shows_zeros`. Also returns whether some
+/// bytes of the lines are no text.
 pub(super) fn read(
     scan: &mut Scan<'_>,
     path: &str,
     offset: u64,
     limit: u64,
     encoding: Encoding,
+    shows_zeros: bool,
 ) -> Result<(Page, bool), Refusal> {
     let refused = |error: Error| Refusal::of(path, error);
     begin(scan, path, offset)?;
-    let mut text = Text::new(encoding);
+    let mut text = Text::new(encoding, shows_zeros);
     while text.lines < limit {
         let position = scan.position();
         let Some(line) = scan.next(MAX_LINE + 4).map_err(refused)? else {
@@ -118,6 +120,10 @@ fn ends_with_line_feed(scan: &Scan<'_>) -> Result<bool, Error> {
 #[derive(Debug)]
 struct Text {
     encoding: Encoding,
+    /// Whether a line with zero bytes is shown.
+    shows_zeros: bool,
+    /// Whether a line has zero bytes.
+    has_zeros: bool,
     content: String,
     lines: u64,
     /// Whether the next line did not fit.
@@ -141,9 +147,11 @@ struct Shown {
 }
 
 impl Text {
-    fn new(encoding: Encoding) -> Self {
+    fn new(encoding: Encoding, shows_zeros: bool) -> Self {
         Self {
             encoding,
+            shows_zeros,
+            has_zeros: false,
             content: String::new(),
             lines: 0,
             full: false,
@@ -155,7 +163,16 @@ impl Text {
 
     /// Adds a line, unless it does not fit. The first one always does.
     fn push(&mut self, number: u64, line: &Line) -> bool {
-        let shown = shown(line, number == 1, self.encoding);
+        let has_zeros = memchr::memchr(0, &line.start).is_some();
+        let shown = match has_zeros && !self.shows_zeros {
+            true => Shown {
+                text: format!("[{} bytes that are not text]", line.length),
+                replaced: false,
+                escaped: 0,
+                is_crlf: false,
+            },
+            false => shown(line, number == 1, self.encoding),
+        };
         let separator = if self.lines == 0 { "" } else { "\n" };
         let line = format!("{separator}{number}\t{}", shown.text);
         if self.content.len() + line.len() > MAX_BYTES {
@@ -164,6 +181,7 @@ impl Text {
         self.content.push_str(&line);
         self.lines += 1;
         self.replaced |= shown.replaced;
+        self.has_zeros |= has_zeros;
         self.escaped += shown.escaped;
         self.crlf += u64::from(shown.is_crlf);
         true
@@ -177,7 +195,11 @@ impl Text {
         };
         let escaped = (self.escaped > 0).then(|| {
             let count = self.escaped;
-            format!("{count} {characters} shown by number, such as <U+200B>; edit_files takes that for the character")
+            let (example, edits) = match self.has_zeros && self.shows_zeros {
+                true => ("<U+0000>", "edit_files cannot edit a file with zero bytes"),
+                false => ("<U+200B>", "edit_files takes that for the character"),
+            };
+            format!("{count} {characters} shown by number, such as {example}; {edits}")
         });
         let notes: Vec<_> = replaced.into_iter().chain(escaped).collect();
         (!notes.is_empty()).then(|| notes.join("; "))
@@ -186,14 +208,6 @@ impl Text {
 
 /// Returns what is shown of a line. A byte order mark at the beginning of the file is none of its text.
 fn shown(line: &Line, is_first: bool, encoding: Encoding) -> Shown {
-    if memchr::memchr(0, &line.start).is_some() {
-        return Shown {
-            text: format!("[{} bytes that are not text]", line.length),
-            replaced: false,
-            escaped: 0,
-            is_crlf: false,
-        };
-    }
     let is_cut = line.length > MAX_LINE as u64;
     let end = if is_cut {
         cut(&line.start)

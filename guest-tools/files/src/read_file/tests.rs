@@ -234,6 +234,17 @@ fn encodings_are_known() {
         (shown(&greek).0, greek.encoding.as_deref()),
         ("1\t\u{3c6}", Some("ISO-8859-7"))
     );
+    // With an encoding, also a file with zeros is text.
+    let zero = FakeFiles::new()
+        .with("n.log", b"one\0two\nthree\n")
+        .with("u", b"\xff\xfea\0\0\0");
+    let shown_as = |json: &str| read(&zero, json).unwrap().content.unwrap();
+    for encoding in ["utf-8", "latin1"] {
+        let json = format!(r#"{{"path": "n.log", "encoding": "{encoding}"}}"#);
+        assert_eq!(shown_as(&json), "1\tone<U+0000>two\n2\tthree");
+    }
+    let json = r#"{"path": "u", "encoding": "utf-16le"}"#;
+    assert_eq!(shown_as(json), "1\ta<U+0000>");
     let wrong = refused(&files, r#"{"path": "f", "encoding": "shift_jis"}"#);
     assert_eq!(wrong, "file is not valid Shift_JIS: f");
     // A file is shown although not all of it is what its beginning looks like.
