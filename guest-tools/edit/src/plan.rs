@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::diff::{Bounds, diff};
 use crate::encoding::{Encoding, Text};
-use crate::matcher::{BOM, Edit, apply};
+use crate::matcher::{BOM, Edit, Error, apply};
 use crate::path::clean;
 
 /// The edits of one file.
@@ -63,7 +63,7 @@ impl Planned {
             path: path.to_owned(),
             version: content.version,
             identity: content.identity,
-            new: edited(path, &old.bytes, &file.edits)?,
+            new: edited(path, &old.bytes, &file.edits, false)?,
             old,
             encoded: None,
         };
@@ -73,7 +73,7 @@ impl Planned {
 
     /// Makes more edits of the same file.
     fn edit(&mut self, file: &FileEdits<'_>) -> Result<(), Problem> {
-        self.new = edited(file.path, &self.new, &file.edits)?;
+        self.new = edited(file.path, &self.new, &file.edits, true)?;
         self.encode()
     }
 
@@ -307,15 +307,39 @@ fn is_still(path: &str, identity: &str, source: &mut impl Source) -> bool {
     source.read(path).is_ok_and(|now| now.identity == identity)
 }
 
-fn edited(path: &str, content: &[u8], edits: &[Edit<'_>]) -> Result<Vec<u8>, Problem> {
+/// Makes the edits of a file. `has_earlier` says whether the content has edits of an earlier entry.
+fn edited(
+    path: &str,
+    content: &[u8],
+    edits: &[Edit<'_>],
+    has_earlier: bool,
+) -> Result<Vec<u8>, Problem> {
     apply(content, edits).map_err(|error| {
         // Which of several it was is worth knowing.
-        let which = match edits.len() {
-            1 => String::new(),
-            count => format!(" (edit {} of {count})", error.index + 1),
+        let (which, end) = match edits.len() {
+            1 if !has_earlier => (String::new(), String::new()),
+            1 => (String::new(), not_written(&error, true)),
+            count => (
+                format!(" (edit {} of {count})", error.index + 1),
+                not_written(&error, has_earlier || error.index > 0),
+            ),
         };
-        Problem::invalid(format!("edit {path}{which}: {error}"))
+        Problem::invalid(format!("edit {path}{which}: {error}{end}"))
     })
+}
+
+/// Says that no edit of several was written. The error may show lines that only the earlier edits have made.
+fn not_written(error: &Error, has_earlier: bool) -> String {
+    // Lines of the file are shown at the end of an error.
+    let separator = match error.to_string().contains('\n') {
+        true => "\n",
+        false => ". ",
+    };
+    let state = match has_earlier {
+        true => "; the error describes the file as the earlier edits would leave it",
+        false => "",
+    };
+    format!("{separator}No edit was written{state}")
 }
 
 #[cfg(test)]

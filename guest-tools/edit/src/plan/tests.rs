@@ -141,6 +141,20 @@ fn everything_that_is_wrong_is_said() {
         text.starts_with("edit /w/a (edit 2 of 2): search string not found in file"),
         "{text}"
     );
+    let after = "; the error describes the file as the earlier edits would leave it";
+    assert!(
+        text.ends_with(&format!("No edit was written{after}")),
+        "{text}"
+    );
+    let first = FileEdits {
+        path: "/w/a",
+        encoding: None,
+        edits: vec![edit("nowhere", "1"), edit("one", "2")],
+    };
+    let text = &problems(&[first])[0];
+    assert!(text.ends_with("No edit was written"), "{text}");
+    let text = &problems(&[one("/w/a", "one", "1"), one("/w/a", "one", "2")])[0];
+    assert!(text.ends_with(after), "{text}");
     let text = &problems(&[one("/w/a", "x", "y")])[0];
     assert!(
         text.starts_with("edit /w/a: search string not found in file"),
