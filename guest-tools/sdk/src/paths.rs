@@ -51,7 +51,7 @@ fn advice(has_backslash: bool) -> String {
         ""
     };
     format!(
-        "use an absolute path, or one relative to {root}{slashes} (or ./ in front, if the name is meant as it is)"
+        "use a path in {root}, absolute or relative to it{slashes} (or ./ in front, if the name is meant as it is)"
     )
 }
 
@@ -208,12 +208,12 @@ mod tests {
         }
         assert_eq!(
             understand("~/x").unwrap_err(),
-            "~/x: \"~\" is not expanded here; use an absolute path, or one relative to /workspace (or ./ in front, if the name is \
+            "~/x: \"~\" is not expanded here; use a path in /workspace, absolute or relative to it (or ./ in front, if the name is \
              meant as it is)"
         );
         assert_eq!(
             understand("C:\\x").unwrap_err(),
-            "C:\\x is a path of Windows; use an absolute path, or one relative to /workspace, with / between names (or ./ in front, if \
+            "C:\\x is a path of Windows; use a path in /workspace, absolute or relative to it, with / between names (or ./ in front, if \
              the name is meant as it is)"
         );
     }

@@ -99,7 +99,7 @@ fn paths_are_those_of_the_workspace() {
     for (path, expected) in [
         (
             "~/x",
-            "open ~/x: ~/x: \"~\" is not expanded here; use an absolute path, or one relative to /workspace (or ./ in front, if the name is meant as it is)",
+            "open ~/x: ~/x: \"~\" is not expanded here; use a path in /workspace, absolute or relative to it (or ./ in front, if the name is meant as it is)",
         ),
         (
             "/etc/passwd",

@@ -283,7 +283,7 @@ fn paths_mean_what_models_mean() {
     for path in ["~/x", "$HOME/x", "C:\\\\x"] {
         let text = refused(&files, &one(path));
         assert!(
-            text.contains("use an absolute path, or one relative to /workspace"),
+            text.contains("use a path in /workspace, absolute or relative to it"),
             "{text}"
         );
     }

@@ -316,7 +316,7 @@ fn what_is_wrong_is_said() {
         ),
         (
             r#"{"path": "~/f"}"#,
-            "~/f: \"~\" is not expanded here; use an absolute path, or one relative to /workspace (or ./ in front, if the name is \
+            "~/f: \"~\" is not expanded here; use a path in /workspace, absolute or relative to it (or ./ in front, if the name is \
              meant as it is)",
         ),
         (

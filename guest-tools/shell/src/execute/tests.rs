@@ -326,7 +326,7 @@ fn a_directory_is_understood_as_models_mean_it() {
         let text = refusal(&format!(r#"{{"command": "a", "workdir": "{workdir}"}}"#));
         assert!(text.starts_with("workdir "), "{text}");
         assert!(
-            text.contains("use an absolute path, or one relative to /workspace"),
+            text.contains("use a path in /workspace, absolute or relative to it"),
             "{text}"
         );
     }
