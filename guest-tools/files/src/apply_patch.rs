@@ -155,8 +155,13 @@ impl PatchFiles for Workspace<'_> {
         }
     }
 
-    fn advice(&mut self, path: &str) -> String {
-        Workspace::advice(self, path)
+    fn advice(&mut self, path: &str, deletes: bool) -> String {
+        match deletes {
+            true => refusal::missing(self.files, path).unwrap_or_else(|| {
+                "if it is deleted already, leave this section out of the patch".to_owned()
+            }),
+            false => Workspace::advice(self, path),
+        }
     }
 
     fn change(&mut self, changes: &[&Change]) -> Result<(), NotWritten<Refusal>> {

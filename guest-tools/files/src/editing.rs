@@ -47,10 +47,8 @@ impl<'a> Workspace<'a> {
 
     /// Returns what to do about a file that is not there.
     pub(crate) fn advice(&self, path: &str) -> String {
-        match refusal::meant(self.files, path) {
-            Some(meant) => format!("did you mean {meant}?"),
-            None => format!("to make a new file, {}", self.new),
-        }
+        let missing = refusal::missing(self.files, path);
+        missing.unwrap_or_else(|| format!("to make a new file, {}", self.new))
     }
 
     /// Returns what is wrong with a file that is read.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use toolhost_edit::encoding::Encoding;
-use toolhost_sdk::files::{Error, Files};
+use toolhost_sdk::files::{Error, Files, Kind};
 use toolhost_sdk::{Reply, ToolError, context, likeness, paths};
 
 /// Why a tool does not do what it was asked for.
@@ -28,7 +28,7 @@ impl Refusal {
     /// Says what is wrong with a path that is opened, and what may have been meant.
     pub(crate) fn opening(files: &dyn Files, path: &str, error: Error) -> Self {
         let hint = match &error {
-            Error::NotFound => meant(files, path).map(|meant| format!("; did you mean {meant}?")),
+            Error::NotFound => missing(files, path).map(|hint| format!("; {hint}")),
             Error::NotAFile if files.read_directory(path, None, 1).is_ok() => {
                 Some(" (it is a directory)".to_owned())
             }
@@ -116,21 +116,39 @@ const MAX_NAMES: u32 = 1_000;
 /// How alike two names are at least for one to be meant by the other.
 const ALIKE: f64 = 0.88;
 
-/// Returns the path of a file that a path which leads nowhere may mean: the one in the same directory whose name is most like it.
-pub(crate) fn meant(files: &dyn Files, path: &str) -> Option<String> {
+/// Says why a path leads nowhere: at its name is a broken link, or a name that cannot be written as text; or the path may mean the file
+/// of the directory whose name is most like it.
+pub(crate) fn missing(files: &dyn Files, path: &str) -> Option<String> {
     let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
     let parent = if directory.is_empty() { "/" } else { directory };
     let (entries, _) = files.read_directory(parent, None, MAX_NAMES).ok()?;
+    if let Some(same) = entries.iter().find(|entry| entry.name == name) {
+        return match same.kind {
+            Kind::Symlink => {
+                Some("it is a symbolic link, and its target does not exist".to_owned())
+            }
+            _ if is_lossy(name) => {
+                Some("its name is not UTF-8; use execute for this file".to_owned())
+            }
+            _ => None,
+        };
+    }
     let alike = entries
         .into_iter()
+        .filter(|entry| !is_lossy(&entry.name))
         .map(|entry| (likeness(name, &entry.name), entry.name));
     let (_, nearest) = alike
         .filter(|(likeness, _)| *likeness >= ALIKE)
         .max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     Some(match path.rsplit_once('/') {
-        Some((directory, _)) => format!("{directory}/{nearest}"),
-        None => nearest,
+        Some((directory, _)) => format!("did you mean {directory}/{nearest}?"),
+        None => format!("did you mean {nearest}?"),
     })
+}
+
+/// Returns whether a listing shows this name in the place of one that is not UTF-8. A path with it leads nowhere.
+fn is_lossy(name: &str) -> bool {
+    name.contains(char::REPLACEMENT_CHARACTER)
 }
 
 /// Says that the blanks around a path count, if it has any.

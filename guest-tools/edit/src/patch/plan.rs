@@ -179,7 +179,7 @@ impl Plan<'_> {
         files: &mut F,
     ) -> Result<Shown, Problem> {
         let index = self.look(path, files)?;
-        let body = self.existing(path, index, files)?;
+        let body = self.existing(path, index, true, files)?;
         if !hunks.is_empty() {
             let (text, _) = patched(path, &body, hunks)?;
             if !text.strip_prefix(BOM).unwrap_or(&text).is_empty() {
@@ -212,7 +212,7 @@ impl Plan<'_> {
         mut notes: Vec<String>,
         files: &mut F,
     ) -> Result<Shown, Problem> {
-        let body = self.existing(path, index, files)?;
+        let body = self.existing(path, index, false, files)?;
         let (old, encoding) = (body.shown(), body.encoding());
         let new = match (hunks.is_empty(), &body) {
             // A file that is only moved can be of any kind, if it was read as a whole.
@@ -320,6 +320,7 @@ impl Plan<'_> {
         &self,
         path: &str,
         index: usize,
+        deletes: bool,
         files: &mut F,
     ) -> Result<Body, Problem> {
         match self.states.get(index) {
@@ -332,7 +333,7 @@ impl Plan<'_> {
                 "open {path}: the patch has moved or deleted the file before"
             ))),
             _ => {
-                let advice = files.advice(path);
+                let advice = files.advice(path, deletes);
                 let text = format!("open {path}: no such file or directory; {advice}");
                 Err(Problem::new(Kind::NotFound, text))
             }

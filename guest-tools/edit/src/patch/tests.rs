@@ -40,8 +40,8 @@ impl PatchFiles for Fake {
         }))
     }
 
-    fn advice(&mut self, _: &str) -> String {
-        "advice".to_owned()
+    fn advice(&mut self, _: &str, deletes: bool) -> String {
+        if deletes { "it is gone" } else { "advice" }.to_owned()
     }
 
     fn change(&mut self, changes: &[&Change]) -> Result<(), NotWritten<String>> {
@@ -181,7 +181,7 @@ fn all_or_none_and_everything_that_is_wrong_is_said() {
     );
     assert_eq!(
         lines.last(),
-        Some(&"open missing: no such file or directory; advice")
+        Some(&"open missing: no such file or directory; it is gone")
     );
     assert_eq!(files, before);
 }

@@ -18,8 +18,8 @@ pub trait PatchFiles: Source {
     /// Why it cannot be patched; the text is preceded by `open <path>: `.
     fn look(&mut self, path: &str) -> Result<Option<Seen>, Problem>;
 
-    /// Returns what to do about a file that is not there.
-    fn advice(&mut self, path: &str) -> String;
+    /// Returns what to do about a file that is not there, and that the patch updates or deletes.
+    fn advice(&mut self, path: &str, deletes: bool) -> String;
 
     /// Makes all of these changes or none, if each file is still as it was.
     ///

@@ -117,6 +117,19 @@ fn paths_are_those_of_the_workspace() {
     ] {
         assert_eq!(refused(&files, &update(path)), expected);
     }
+    let delete = |path: &str| format!("*** Begin Patch\n*** Delete File: {path}\n*** End Patch");
+    for (path, expected) in [
+        (
+            "other",
+            "open other: no such file or directory; if it is deleted already, leave this section out of the patch",
+        ),
+        (
+            "src/main.rc",
+            "open src/main.rc: no such file or directory; did you mean src/main.rs?",
+        ),
+    ] {
+        assert_eq!(refused(&files, &delete(path)), expected);
+    }
     for path in [
         "src/main.rs",
         "./src//main.rs",

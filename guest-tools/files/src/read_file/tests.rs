@@ -302,9 +302,20 @@ fn what_is_wrong_is_said() {
         .with("d/main.rs", "")
         .with("d/other.rs", "")
         .fails("locked", Error::Denied("permission denied".into()))
-        .fails("pipe", Error::NotAFile);
+        .fails("pipe", Error::NotAFile)
+        .alias("d/main.link", "gone")
+        .with("d/\u{fffd}", "")
+        .fails("d/\u{fffd}", Error::NotFound);
     for (json, text) in [
         ("{}", "path is required"),
+        (
+            "{\"path\": \"d/\u{fffd}\"}",
+            "file does not exist: d/\u{fffd}; its name is not UTF-8; use execute for this file",
+        ),
+        (
+            r#"{"path": "d/main.link"}"#,
+            "file does not exist: d/main.link; it is a symbolic link, and its target does not exist",
+        ),
         (r#"{"path": "x"}"#, "file does not exist: x"),
         (
             r#"{"path": "d/main.r"}"#,

@@ -47,7 +47,7 @@ impl FakeFiles {
         self
     }
 
-    /// Makes a path lead to the file of another one, as a symbolic link does.
+    /// Makes a path lead to the file of another one, as a symbolic link does. The file may be missing.
     #[must_use]
     pub fn alias(mut self, path: &str, target: &str) -> Self {
         self.aliases.insert(absolute(path), absolute(target));
@@ -261,13 +261,15 @@ impl Files for FakeFiles {
         };
         let inside = format!("{directory}/");
         let mut entries = BTreeMap::new();
-        for file in self.tree.borrow().keys() {
-            let Some(rest) = file.strip_prefix(&inside) else {
+        let tree = self.tree.borrow();
+        let links = self.aliases.keys().map(|link| (link, Kind::Symlink));
+        for (path, kind) in tree.keys().map(|file| (file, Kind::File)).chain(links) {
+            let Some(rest) = path.strip_prefix(&inside) else {
                 continue;
             };
             let (name, kind) = match rest.split_once('/') {
                 Some((name, _)) => (name, Kind::Directory),
-                None => (rest, Kind::File),
+                None => (rest, kind),
             };
             if after.is_none_or(|after| name > after) {
                 entries.insert(name.to_owned(), kind);
@@ -383,8 +385,10 @@ mod tests {
         assert_eq!(files.read("../x", 0, 1), outside);
         let (page, more) = files.read_directory(".", None, 1).unwrap();
         assert_eq!((page[0].name.as_str(), more), ("a", true));
-        let (page, more) = files.read_directory(".", Some("a"), 1).unwrap();
-        assert_eq!((page[0].name.as_str(), more), ("sub", false));
+        let (page, more) = files.read_directory(".", Some("a"), 9).unwrap();
+        let names: Vec<_> = page.iter().map(|entry| entry.name.as_str()).collect();
+        assert_eq!((names, more), (vec!["link", "sub"], false));
+        assert_eq!(page[0].kind, Kind::Symlink);
     }
 
     #[test]
