@@ -47,6 +47,7 @@ pub(crate) struct Arguments {
     /// The directory or file to search; the workspace directory if not given.
     path: Option<String>,
     /// Which files, such as "*.rs" or "src/**/*.{ts,tsx}"; several are separated by blanks, and "!*.min.js" leaves files out.
+    #[serde(alias = "pattern")]
     #[schemars(with = "Option<String>")]
     glob: Option<Values>,
     /// The type of the files by ripgrep's names, such as "rust", "py", "js", "ts" or "go"; several are separated by blanks.

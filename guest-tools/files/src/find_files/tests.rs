@@ -28,6 +28,7 @@ fn files_are_found_by_names_and_facts() {
         ),
         (r#"{"glob": "*.rs"}"#, &["a.rs", "src/b.rs"]),
         (r#"{"glob": "*.rs !src"}"#, &["a.rs"]),
+        (r#"{"pattern": "*.py"}"#, &["src/deep/c.py"]),
         (
             r#"{"type": "py rs", "path": "src"}"#,
             &["src/b.rs", "src/deep/c.py"],
