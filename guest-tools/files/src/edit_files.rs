@@ -73,16 +73,17 @@ impl Tool for EditFiles {
 }
 
 pub(crate) fn run(files: &dyn Files, arguments: &Arguments) -> Result<Edited, Refusal> {
-    if arguments.files.is_empty() {
+    let asked = arguments.files()?;
+    if asked.is_empty() {
         return Err(Refusal::invalid("files is required"));
     }
-    if arguments.files.iter().any(arguments::File::lacks_new_text) {
+    if asked.iter().any(arguments::File::lacks_new_text) {
         let text = "new_text is required in each edit; to delete old_text, pass \"\"";
         return Err(Refusal::invalid(text));
     }
-    let paths: Result<Vec<_>, _> = arguments.files.iter().map(arguments::File::path).collect();
+    let paths: Result<Vec<_>, _> = asked.iter().map(arguments::File::path).collect();
     let paths = paths?;
-    let entries = arguments.files.iter().zip(&paths);
+    let entries = asked.iter().zip(&paths);
     let entries: Result<Vec<FileEdits<'_>>, _> =
         entries.map(|(file, path)| file.edits(path)).collect();
     let mut workspace = Workspace::new(files, "use write_file");

@@ -16,11 +16,62 @@ pub(crate) struct Arguments {
     /// The files to edit.
     #[serde(default)]
     #[schemars(!default, length(min = 1))]
-    pub(super) files: Vec<File>,
+    files: Vec<File>,
+    /// The path of the only file, which models write without the list.
+    #[serde(default, alias = "file_path")]
+    #[schemars(skip)]
+    path: String,
+    /// The edits of the only file.
+    #[serde(default)]
+    #[schemars(skip)]
+    edits: Vec<Replacement>,
+    /// The encoding of the only file.
+    #[schemars(skip)]
+    encoding: Option<String>,
+    /// The only edit of the only file.
+    #[serde(default, alias = "old_string")]
+    #[schemars(skip)]
+    old_text: String,
+    #[serde(default, alias = "new_string")]
+    #[schemars(skip)]
+    new_text: Option<String>,
+    #[serde(default)]
+    #[schemars(skip)]
+    replace_all: bool,
+}
+
+impl Arguments {
+    /// Returns the files to edit.
+    pub(super) fn files(&self) -> Result<Cow<'_, [File]>, Refusal> {
+        let has_edit = !self.old_text.is_empty() || self.new_text.is_some();
+        let is_flat = has_edit || !self.path.is_empty() || !self.edits.is_empty();
+        if !is_flat {
+            return Ok(Cow::Borrowed(&self.files));
+        }
+        if !self.files.is_empty() {
+            let text = "path and edits belong to an entry of files; leave them out beside it";
+            return Err(Refusal::invalid(text));
+        }
+        let mut edits = self.edits.clone();
+        if has_edit {
+            edits.push(Replacement {
+                old_text: self.old_text.clone(),
+                new_text: self.new_text.clone(),
+                replace_all: self.replace_all,
+                search: None,
+                replace: None,
+            });
+        }
+        Ok(Cow::Owned(vec![File {
+            path: self.path.clone(),
+            edits,
+            encoding: self.encoding.clone(),
+        }]))
+    }
 }
 
 /// One file.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct File {
     /// The file to edit: absolute, or relative to the workspace directory.
@@ -36,7 +87,7 @@ pub(super) struct File {
 }
 
 /// One edit.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Replacement {
     /// The text to replace, exactly as it is in the file, with enough of what is around it to occur once.

@@ -16,6 +16,38 @@ fn refused(files: &FakeFiles, json: &str) -> String {
     }
 }
 
+/// Models write the arguments of one file without the list.
+#[test]
+fn one_file_needs_no_list() {
+    for json in [
+        r#"{"file_path": "a", "old_string": "one", "new_string": "1"}"#,
+        r#"{"path": "a", "old_text": "one", "new_text": "1", "replace_all": true}"#,
+        r#"{"path": "a", "edits": [{"old_text": "one", "new_text": "1"}]}"#,
+    ] {
+        let files = FakeFiles::new().with("a", "one\n");
+        edit(&files, json).unwrap();
+        assert_eq!(files.text("a").unwrap(), "1\n", "{json}");
+    }
+    let files = FakeFiles::new().with("a", "one\n");
+    for (json, why) in [
+        (
+            r#"{"path": "a", "old_text": "one"}"#,
+            "new_text is required in each edit",
+        ),
+        (
+            r#"{"old_text": "one", "new_text": "1"}"#,
+            "\"path\" is required",
+        ),
+        (
+            r#"{"path": "a", "files": [{"path": "b", "edits": []}]}"#,
+            "belong to an entry of files",
+        ),
+    ] {
+        let text = refused(&files, json);
+        assert!(text.contains(why), "{json}: {text}");
+    }
+}
+
 #[test]
 fn several_files_are_edited_together() {
     let files = FakeFiles::new()
