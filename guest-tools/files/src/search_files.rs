@@ -230,7 +230,14 @@ fn text(arguments: &Arguments) -> Result<Text, Refusal> {
 fn explained(arguments: &Arguments, error: toolhost_sdk::files::Error) -> Refusal {
     match arguments.among().refusal(error) {
         Refusal::Error(ToolError::InvalidArguments(text)) if text.contains("regex") => {
-            Refusal::invalid(format!("{text}\nset literal to search for it as a text"))
+            let is_unsupported = ["look-around", "backreference"]
+                .iter()
+                .any(|construct| text.contains(construct));
+            let advice = match is_unsupported {
+                true => "use grep -P in execute, which has look-around and backreferences",
+                false => "set literal to search for it as a text",
+            };
+            Refusal::invalid(format!("{text}\n{advice}"))
         }
         other => other,
     }

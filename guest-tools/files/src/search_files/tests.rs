@@ -107,6 +107,11 @@ fn what_is_left_out_or_wrong_is_told() {
     let refused = |json: &str| search(&files(), json).unwrap_err();
     assert!(refused(r#"{"pattern": ""}"#).contains("pattern is required"));
     assert!(refused(r#"{"pattern": "run("}"#).contains("set literal"));
+    for pattern in ["(?<=a)b", "a(?!b)", r"(a)\\1"] {
+        let text = refused(&format!(r#"{{"pattern": "{pattern}"}}"#));
+        assert!(text.ends_with("look-around and backreferences"), "{text}");
+        assert!(text.contains("grep -P"), "{text}");
+    }
     assert!(refused(r#"{"pattern": "x", "offset": -1}"#).contains("offset must not be negative"));
     assert!(refused(r#"{"pattern": "x", "offset": 100000}"#).contains("100000"));
     assert_eq!(
