@@ -261,7 +261,9 @@ fn reply(arguments: &Arguments, found: Matches, page: Page, reader: Reader) -> S
     };
     let (mut shown, is_cut) = match (arguments.output, reader) {
         (Output::Lines, Reader::Model) => {
-            let (content, shown, is_cut) = content(&found.files);
+            let around = [arguments.context, arguments.before, arguments.after];
+            let has_context = around.iter().flatten().any(|lines| *lines > 0);
+            let (content, shown, is_cut) = content(&found.files, has_context);
             searched.content = (!nothing).then_some(content);
             (shown, is_cut)
         }
@@ -306,8 +308,9 @@ impl From<FileMatches> for File {
     }
 }
 
-/// Returns the lines as text, as many as a page may have, the number of those that match, and whether some are left out.
-fn content(files: &[FileMatches]) -> (String, u64, bool) {
+/// Returns the lines as text, as many as a page may have, the number of those that match, and whether some are left out. With lines around
+/// matches, `--` stands between lines that are not neighbours.
+fn content(files: &[FileMatches], has_context: bool) -> (String, u64, bool) {
     let (mut content, mut shown) = (String::new(), 0);
     for file in files {
         let mut last = None;
@@ -319,7 +322,7 @@ fn content(files: &[FileMatches]) -> (String, u64, bool) {
                     let path = hidden::escape(&file.path).0.replace('\n', "<U+000A>");
                     content.push_str(&format!("{blank}{path}\n"));
                 }
-                Some(last) if last + 1 < line.number => content.push_str("--\n"),
+                Some(last) if has_context && last + 1 < line.number => content.push_str("--\n"),
                 Some(_) => {}
             }
             content.push_str(&written(line));

@@ -29,6 +29,13 @@ fn lines_are_below_their_files() {
 }
 
 #[test]
+fn only_context_is_divided() {
+    let plain = search(&files(), r#"{"pattern": "run", "path": "a.rs"}"#).unwrap();
+    let expected = "a.rs\n2:    run();\n5:fn run() {}";
+    assert_eq!(plain.content.as_deref(), Some(expected));
+}
+
+#[test]
 fn a_script_gets_lines_apart() {
     let arguments = testing::arguments(r#"{"pattern": "run", "glob": "*.py"}"#).unwrap();
     let found = run(&files(), &arguments, Reader::Program).unwrap();
