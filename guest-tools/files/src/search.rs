@@ -102,13 +102,50 @@ pub(crate) fn page(
     })
 }
 
-/// Returns what is to be known of files that could not be read.
+/// Says how many files a search by name could not look at.
 pub(crate) fn unreadable(count: u64) -> Option<String> {
-    (count > 0).then(|| format!("{count} files or directories could not be read"))
+    match count {
+        0 => None,
+        1 => Some("1 file or directory could not be read".to_owned()),
+        count => Some(format!("{count} files or directories could not be read")),
+    }
+}
+
+/// Says how many files a search for a text left out, and why.
+pub(crate) fn unsearched(count: u64) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(
+            "1 file or directory was not searched: it cannot be read, or its name is not UTF-8"
+                .to_owned(),
+        ),
+        count => Some(format!(
+            "{count} files or directories were not searched: they cannot be read, or their names are not UTF-8"
+        )),
+    }
 }
 
 /// Puts notes together.
 pub(crate) fn note(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_left_out_are_counted() {
+        assert_eq!(unreadable(0), None);
+        assert_eq!(
+            unreadable(1).unwrap(),
+            "1 file or directory could not be read"
+        );
+        assert_eq!(unsearched(0), None);
+        let one = unsearched(1).unwrap();
+        assert!(one.starts_with("1 file or directory was "), "{one}");
+        let two = unsearched(2).unwrap();
+        assert!(two.ends_with("names are not UTF-8"), "{two}");
+    }
 }

@@ -249,7 +249,7 @@ fn reply(arguments: &Arguments, found: Matches, page: Page, reader: Reader) -> S
         total_matches: found.total_matches,
         total_files: found.total_files,
         note: search::note([
-            search::unreadable(found.unreadable),
+            search::unsearched(found.unreadable),
             nothing.then(|| match found.searched {
                 1 => "1 file was searched".to_owned(),
                 count => format!("{count} files were searched"),
