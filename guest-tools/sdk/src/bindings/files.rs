@@ -303,7 +303,7 @@ pub mod toolhost {
                 /// The directory or the file to begin at.
                 pub path: _rt::String,
                 /// Globs, as lines of a `.gitignore`. If some have no `!`, a file must fit one of these; it must fit none of those with
-                /// `!`. What fits is searched even if an ignore file names it.
+                /// `!`. What is hidden or ignored is found only by a glob that spells out its name.
                 pub globs: _rt::Vec<_rt::String>,
                 /// Names of types of files as ripgrep has them, such as `rust`. If there are some, a file must be of one of them.
                 pub types: _rt::Vec<_rt::String>,

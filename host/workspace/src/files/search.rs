@@ -24,8 +24,8 @@ pub const MAX_CONTEXT: usize = 1_000;
 pub struct Scope {
     /// The directory or the file to begin at.
     pub path: String,
-    /// Globs, as lines of a `.gitignore`. If some have no `!`, a file must fit one of these; it must fit none of those with `!`. What fits is
-    /// searched even if an ignore file names it.
+    /// Globs, as lines of a `.gitignore`. If some have no `!`, a file must fit one of these; it must fit none of those with `!`. What is
+    /// hidden or ignored is found only by a glob that spells out its name.
     pub globs: Vec<String>,
     /// Names of types of files, such as `rust`. If there are some, a file must be of one of them.
     pub types: Vec<String>,

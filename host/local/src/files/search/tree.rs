@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::ignores::Ignores;
 use super::queue::Queue;
-use super::selection::Selection;
+use super::selection::{Entry, LeftOut, Selection};
 use crate::files::metadata::kind;
 use crate::files::resolved_path::ResolvedPath;
 use crate::files::roots::identity;
@@ -52,13 +52,23 @@ pub(super) trait Visitor {
     fn visit(&mut self, entry: Visited<'_>, work: &Work) -> Result<(), Error>;
 }
 
+/// The place of a directory in the tree.
+#[derive(Debug)]
+struct Level {
+    /// The depth of its files. Those of the base have the depth 1.
+    depth: usize,
+    /// The ignore files of the directories above it.
+    above: Option<Ignores>,
+    /// The directory that is hidden or ignored: this one, or one above it.
+    left_out: Option<LeftOut>,
+}
+
 /// A part of a search. Paths are relative to the base.
 #[derive(Debug)]
 enum Job {
     Directory {
         path: PathBuf,
-        depth: usize,
-        above: Option<Ignores>,
+        level: Level,
     },
     /// These entries of a directory.
     Entries {
@@ -137,8 +147,11 @@ impl<'f> Tree<'f> {
         };
         let queue = Queue::new(Job::Directory {
             path: PathBuf::new(),
-            depth: 1,
-            above: self.above.clone(),
+            level: Level {
+                depth: 1,
+                above: self.above.clone(),
+                left_out: None,
+            },
         });
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let threads = threads.min(THREADS);
@@ -172,8 +185,9 @@ impl<'f> Tree<'f> {
     ) -> Result<Vec<Job>, Error> {
         work.check()?;
         match job {
-            Job::Directory { path, depth, above } => {
-                let listed = self.list(base, base_path, path, depth, above, work);
+            Job::Directory { path, level } => {
+                let depth = level.depth;
+                let listed = self.list(base, base_path, path, level, work);
                 listed.or_else(|error| match error {
                     // The base itself must be readable.
                     error if depth == 1 => Err(error),
@@ -207,8 +221,7 @@ impl<'f> Tree<'f> {
         base: &Dir,
         base_path: &Path,
         below: PathBuf,
-        depth: usize,
-        above: Option<Ignores>,
+        level: Level,
         work: &Work,
     ) -> Result<Vec<Job>, Error> {
         let path = base_path.join(&below);
@@ -220,7 +233,7 @@ impl<'f> Tree<'f> {
         let ignores = match self.selection.ignores {
             true => {
                 let names = listed.iter().map(|(name, _)| &**name);
-                Ignores::of_listed(&directory, &path, names, above)
+                Ignores::of_listed(&directory, &path, names, level.above)
             }
             false => None,
         };
@@ -232,12 +245,21 @@ impl<'f> Tree<'f> {
             if is_closed {
                 continue;
             }
-            let taken = self.selection.takes(&at, &name, is_dir, ignores.as_ref());
-            if taken.is_entered && depth < self.selection.max_depth {
+            let entry = Entry {
+                path: &at,
+                name: &name,
+                is_dir,
+                ignores: ignores.as_ref(),
+            };
+            let taken = self.selection.takes(entry, level.left_out.as_ref());
+            if taken.is_entered && level.depth < self.selection.max_depth {
                 jobs.push(Job::Directory {
                     path: below.join(&name),
-                    depth: depth + 1,
-                    above: ignores.clone(),
+                    level: Level {
+                        depth: level.depth + 1,
+                        above: ignores.clone(),
+                        left_out: taken.left_out,
+                    },
                 });
             }
             if taken.is_result {

@@ -268,11 +268,29 @@ fn globs_types_and_depth_select() {
         of(&|scope| scope.globs = texts(&["*.rs", "!sub/"])),
         ["a.rs"]
     );
-    // What a glob names is found though it is ignored, but not in a directory that is.
-    assert_eq!(
-        of(&|scope| scope.globs = texts(&["*.log"])),
-        ["g.log", "sub/keep.log"]
-    );
+    // A glob finds what is ignored or hidden only if it spells out the name.
+    for (glob, expected) in [
+        ("*.log", &["sub/keep.log"][..]),
+        ("*", &["a.rs", "b.py", "sub/c.rs", "sub/keep.log"]),
+        ("**/*.yml", &[]),
+        ("g.log", &["g.log"]),
+        ("out/**", &["out/f.rs"]),
+        (".github/*", &[".github/e.yml"]),
+        (".g*/**/*.yml", &[".github/e.yml"]),
+        (".*", &[".gitignore"]),
+        ("sub/deep/*.md", &["sub/deep/d.md"]),
+    ] {
+        let found = of(&|scope| scope.globs = texts(&[glob]));
+        let found: Vec<_> = found.iter().filter(|path| *path != "sub/.ignore").collect();
+        assert_eq!(found, expected, "{glob}");
+    }
+    // A glob that names a directory brings nothing for another glob.
+    let both = of(&|scope| scope.globs = texts(&["*.rs", "out/*.py"]));
+    assert_eq!(both, ["a.rs", "sub/c.rs"]);
+    let of_both = of(&|scope| {
+        (scope.globs, scope.types) = (texts(&["*.rs", "*.py"]), texts(&["py"]));
+    });
+    assert_eq!(of_both, ["b.py"]);
     assert_eq!(
         of(&|scope| scope.types = texts(&["rust", "py"])),
         ["a.rs", "b.py", "sub/c.rs"]
