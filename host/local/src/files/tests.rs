@@ -8,6 +8,7 @@ mod recovery;
 mod removing;
 mod search;
 mod search_bounds;
+mod search_globs;
 mod uploads;
 mod writing;
 

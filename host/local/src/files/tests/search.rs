@@ -39,7 +39,7 @@ impl Tree {
     }
 
     /// The paths of regular files.
-    fn paths(&self, scope: &Scope) -> Vec<String> {
+    pub(super) fn paths(&self, scope: &Scope) -> Vec<String> {
         let filter = Filter {
             kind: Some(Kind::File),
             ..Filter::default()
