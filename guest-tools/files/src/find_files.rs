@@ -188,7 +188,7 @@ pub(crate) fn run(files: &dyn Files, arguments: &Arguments, now_ms: u64) -> Resu
     };
     let among = arguments.among();
     let found = files.find(&among.scope(depth)?, &filter, page);
-    let found = found.map_err(|error| among.refusal(error))?;
+    let found = found.map_err(|error| among.refusal(files, error))?;
     let nothing = found.total == 0;
     let shown = found.files.len() as u64;
     let (paths, details) = match arguments.details {

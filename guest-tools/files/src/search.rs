@@ -5,7 +5,7 @@ mod values;
 
 use toolhost_edit::clean;
 use toolhost_sdk::context;
-use toolhost_sdk::files::{Error, Page, Scope};
+use toolhost_sdk::files::{Error, Files, Page, Scope};
 
 use crate::refusal::{self, Refusal};
 use globs::{Base, Globs};
@@ -74,10 +74,10 @@ impl Among<'_> {
     }
 
     /// Says why a search was not possible.
-    pub(crate) fn refusal(&self, error: Error) -> Refusal {
+    pub(crate) fn refusal(&self, files: &dyn Files, error: Error) -> Refusal {
         match error {
             Error::Invalid(text) => Refusal::invalid(text),
-            error => Refusal::of(self.path(), error),
+            error => Refusal::opening(files, self.path(), error),
         }
     }
 }

@@ -5,7 +5,7 @@ mod tests;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolhost_sdk::files::{FileMatches, Files, Host, LetterCase, Line, Matches, Page, Text};
+use toolhost_sdk::files::{Error, FileMatches, Files, Host, LetterCase, Line, Matches, Page, Text};
 use toolhost_sdk::{Call, Example, Hints, Reply, Schema, Tool, ToolError};
 use toolhost_view::hidden;
 
@@ -198,7 +198,7 @@ pub(crate) fn run(
     let text = text(arguments)?;
     let scope = arguments.among().scope(None)?;
     let found = files.search(&scope, &text, page);
-    let found = found.map_err(|error| explained(arguments, error))?;
+    let found = found.map_err(|error| explained(files, arguments, error))?;
     Ok(reply(arguments, found, page, reader))
 }
 
@@ -227,8 +227,8 @@ fn text(arguments: &Arguments) -> Result<Text, Refusal> {
 }
 
 /// Says what is wrong with a search. A pattern that is no regular expression may have been meant as a text.
-fn explained(arguments: &Arguments, error: toolhost_sdk::files::Error) -> Refusal {
-    match arguments.among().refusal(error) {
+fn explained(files: &dyn Files, arguments: &Arguments, error: Error) -> Refusal {
+    match arguments.among().refusal(files, error) {
         Refusal::Error(ToolError::InvalidArguments(text)) if text.contains("regex") => {
             let is_unsupported = ["look-around", "backreference"]
                 .iter()

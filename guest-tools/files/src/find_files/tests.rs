@@ -109,4 +109,8 @@ fn what_is_wrong_is_told() {
         find(r#"{"path": "gone"}"#).unwrap_err(),
         "file does not exist: gone"
     );
+    assert_eq!(
+        find(r#"{"path": "src/depe"}"#).unwrap_err(),
+        "file does not exist: src/depe; did you mean src/deep?"
+    );
 }
