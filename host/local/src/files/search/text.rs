@@ -35,14 +35,25 @@ struct Counter<'t, 'f> {
     tree: &'t Tree<'f>,
     matcher: &'t RegexMatcher,
     searcher: Searcher,
+    /// Searches files with zero bytes to their end.
+    to_the_end: Searcher,
     counts: &'t Counts,
     /// Whether each file is one result, and not each line.
     files_only: bool,
 }
 
+/// A file that matches.
+struct Counted {
+    path: PathBuf,
+    /// How many of its lines match.
+    matches: u64,
+    /// Whether the file has zero bytes.
+    is_binary: bool,
+}
+
 struct Counts {
-    /// The files by the paths that are shown, each with its own path and how many of its lines match.
-    kept: Mutex<Kept<PathBuf, (PathBuf, u64)>>,
+    /// The files by the paths that are shown.
+    kept: Mutex<Kept<PathBuf, Counted>>,
     files: AtomicU64,
     matches: AtomicU64,
     searched: AtomicU64,
@@ -67,7 +78,7 @@ impl Files {
         let tree = self.tree(scope)?;
         if tree.is_file() {
             // A file that is named is text, because the caller says so.
-            searcher.binary_detection(BinaryDetection::none());
+            searcher = as_text(&searcher);
         }
         let counts = Counts {
             kept: Mutex::new(Kept::new(end)),
@@ -79,6 +90,7 @@ impl Files {
             tree: &tree,
             matcher: &matcher,
             searcher: searcher.clone().line_number(false).build(),
+            to_the_end: as_text(&searcher).line_number(false).build(),
             counts: &counts,
             files_only: text.files_only,
         })?;
@@ -100,7 +112,8 @@ impl Files {
             bytes: MAX_FOUND,
         };
         let mut lines = lines_searcher(&searcher, text);
-        for (shown, (path, matches), results) in counts.kept.into_inner().into_items() {
+        let mut lines_to_the_end = lines_searcher(&as_text(&searcher), text);
+        for (shown, counted, results) in counts.kept.into_inner().into_items() {
             if rest.skip >= results {
                 rest.skip -= results;
                 continue;
@@ -110,15 +123,19 @@ impl Files {
             }
             let mut file = FileMatches {
                 path: shown,
-                matches,
+                matches: counted.matches,
                 lines: Vec::new(),
             };
             match text.files_only {
                 true => rest.max -= 1,
                 false => {
                     let mut sink = Lines::new(&matcher, text.width, &mut rest, &mut file.lines);
+                    let lines = match counted.is_binary {
+                        true => &mut lines_to_the_end,
+                        false => &mut lines,
+                    };
                     // Since the first pass, it can have been removed.
-                    if let Ok(opened) = self.open_file(&path.to_string_lossy()) {
+                    if let Ok(opened) = self.open_file(&counted.path.to_string_lossy()) {
                         let read = Checked { file: opened, work };
                         _ = lines.search_reader(&matcher, read, &mut sink);
                     }
@@ -141,28 +158,29 @@ impl Visitor for Counter<'_, '_> {
         if entry.path.to_str().is_none() {
             return self.tree.note(Error::Invalid("the name is no text".into()));
         }
-        let file = match entry.open(self.tree.files()) {
-            Ok(file) => file,
+        let mut counted = self.count(&entry, false, work);
+        // A match before the first zero byte shows that the file has text.
+        if let Ok(Count {
+            matches: 1..,
+            is_binary: true,
+        }) = counted
+        {
+            counted = self.count(&entry, true, work);
+        }
+        work.check()?;
+        let Count {
+            matches: found,
+            is_binary,
+        } = match counted {
+            Ok(count) => count,
             Err(error) => return self.tree.note(error),
         };
-        let mut count = Count::default();
-        let searched =
-            self.searcher
-                .search_reader(self.matcher, Checked { file, work }, &mut count);
-        work.check()?;
-        if let Err(error) = searched {
-            return self.tree.note(error.into());
-        }
         let Counts {
             kept,
             files,
             matches,
             searched,
         } = self.counts;
-        let Count {
-            matches: found,
-            is_binary,
-        } = count;
         if found > 0 || !is_binary {
             searched.fetch_add(1, Ordering::Relaxed);
         }
@@ -171,17 +189,43 @@ impl Visitor for Counter<'_, '_> {
             matches.fetch_add(found, Ordering::Relaxed);
             let shown = self.tree.files().shown(&entry.path);
             let results = if self.files_only { 1 } else { found };
-            kept.lock().add(shown, (entry.path, found), results);
+            let counted = Counted {
+                path: entry.path,
+                matches: found,
+                is_binary,
+            };
+            kept.lock().add(shown, counted, results);
         }
         Ok(())
     }
 }
 
+impl Counter<'_, '_> {
+    /// Counts the lines of a file that match: up to the first zero byte, or up to the end.
+    fn count(
+        &mut self,
+        entry: &Visited<'_>,
+        to_the_end: bool,
+        work: &Work,
+    ) -> Result<Count, Error> {
+        let file = entry.open(self.tree.files())?;
+        let mut count = Count {
+            matches: 0,
+            is_binary: to_the_end,
+        };
+        let searcher = match to_the_end {
+            true => &mut self.to_the_end,
+            false => &mut self.searcher,
+        };
+        searcher.search_reader(self.matcher, Checked { file, work }, &mut count)?;
+        Ok(count)
+    }
+}
+
 /// The lines of a file that match.
-#[derive(Default)]
 struct Count {
     matches: u64,
-    /// Whether the search ended at a zero byte.
+    /// Whether the file has a zero byte.
     is_binary: bool,
 }
 
@@ -249,6 +293,13 @@ fn searcher(text: &Text) -> Result<SearcherBuilder, Error> {
         .encoding(encoding.map_err(|error| Error::Invalid(error.to_string()))?)
         .multi_line(text.multiline);
     Ok(builder)
+}
+
+/// Makes a searcher that goes on at zero bytes.
+fn as_text(searcher: &SearcherBuilder) -> SearcherBuilder {
+    let mut searcher = searcher.clone();
+    searcher.binary_detection(BinaryDetection::none());
+    searcher
 }
 
 /// Makes the searcher of the second pass.

@@ -204,6 +204,12 @@ fn encodings_and_binary_files() {
     assert_eq!(named("nothing").searched, 1);
     // A file that is left out is not counted.
     assert_eq!(tree.search_for(&text("nothing"), ALL).searched, 3);
+    // A match before the first zero byte shows that the file has text.
+    let rest = "x\n".repeat(100_000);
+    tree.make("log", format!("error 1\n{rest}\0\nerror 2\n"));
+    let errors = tree.search_for(&text("error"), ALL);
+    assert_eq!(written(&errors), ["log:1:error 1", "log:100003:error 2"]);
+    assert_eq!(errors.total_matches, 2);
 }
 
 /// A name that is no text can be seen, but not read.
