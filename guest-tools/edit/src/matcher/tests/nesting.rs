@@ -51,6 +51,10 @@ proptest! {
             let steps: Vec<_> = steps.iter().map(|step| least + step).collect();
             replace.splice(at..at, nest(&steps, search[at - 1].0, &format!("new{at}_")));
         }
+        // Four blanks are taken for one level: where all depths of the search are even, nothing tells that they are two.
+        if edit_unit == "  " && search.iter().all(|(depth, _)| depth % 2 == 0) {
+            return Ok(());
+        }
         let expected = [&file[..from], &replace, &file[to..]].concat();
         let (search, replace) = (code(&search, edit_unit), code(&replace, edit_unit));
         let result = apply(code(&file, file_unit).as_bytes(), &[one(&search, &replace)]).unwrap();
