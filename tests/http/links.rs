@@ -338,7 +338,7 @@ async fn the_tool_says_what_cannot_be_shared() {
         text.contains("has no address") && text.contains("tell the person the path"),
         "{text}"
     );
-    // Nobody is told the path of a file that is not there.
+    // The advice to tell a path is for files that exist.
     assert!(call("none").await.contains("file does not exist"));
     publish(&setup.host);
     std::fs::create_dir(setup.root().join("dir")).unwrap();

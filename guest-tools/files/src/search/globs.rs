@@ -21,7 +21,7 @@ pub(crate) struct Base<'a> {
 pub(crate) struct Globs {
     /// The globs as the host takes them: lines of a `.gitignore` in the directory that is searched.
     pub(crate) lines: Vec<String>,
-    /// What a search that found nothing says of the globs.
+    /// The sentences about the globs for a search that found nothing.
     pub(crate) hints: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ impl Globs {
             return Ok(());
         }
         if is_relative || absolute::below(&full, base.workspace).is_some() {
-            // What lies outside needs not be left out.
+            // The search has none of the files that this glob leaves out.
             if mark == "!" {
                 return Ok(());
             }

@@ -1,7 +1,7 @@
 //! Compiled code at the end of the program: a release ends with that of its own plugins, so that its first start compiles nothing.
 //!
-//! Such code is as good as the program that it is a part of: whoever could replace it could replace the program. It uses what every
-//! processor of the architecture has, and is for engines with a pool of instances. Others compile.
+//! Such code is trusted as the program that it is a part of: an attacker who could replace the code could replace the program. The code
+//! uses the instructions that every processor of the architecture has, and is for engines with a pool of instances. Other engines compile.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -221,7 +221,7 @@ fn link(path: &Path, to: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(to, path)
 }
 
-/// What hidden paths show.
+/// The file and the directory that hidden paths show.
 struct Empty {
     /// A file that only root can open.
     file: OwnedFd,

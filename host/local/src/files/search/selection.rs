@@ -37,7 +37,7 @@ pub(super) struct Entry<'e> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LeftOut(OsString);
 
-/// What a search does with an entry of a directory.
+/// The decision about an entry of a directory: whether a search finds it, and goes on below it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// Whether the entry is a result.

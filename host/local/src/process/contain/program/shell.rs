@@ -31,8 +31,8 @@ const LOOKING: &[&[u8]] = &[
 /// themselves, and a command hardly ever uses this one.
 const SCRIPT: RawFd = 9;
 
-/// The commands with which shells run the script. They name themselves in errors as with any `sh -c`, and close the descriptor for what the
-/// script starts.
+/// The commands with which shells run the script at [`SCRIPT`]. The shells name themselves in errors as with any `sh -c`, and close the
+/// descriptor for the programs that the script starts.
 const RUN_BY_BASH: &CStr = c"eval \"$(</dev/fd/9)\" 9<&-";
 const RUN_BY_SH: &CStr = c"eval \"$(command -p cat <&9)\" 9<&-";
 
