@@ -196,8 +196,21 @@ impl GitSpec {
         }
     }
 
+    /// Returns a text without what of the address may hold credentials: its user information and its query.
+    pub fn mask(&self, text: &str) -> String {
+        let query = self.url.find(['?', '#']).and_then(|at| self.url.get(at..));
+        let text = match query {
+            Some(query) => text.replace(query, "?…"),
+            None => text.to_owned(),
+        };
+        match self.credentials() {
+            Some(credentials) => text.replace(&format!("{credentials}@"), "…@"),
+            None => text,
+        }
+    }
+
     /// Returns the user information of the address, such as `user:password`.
-    pub fn credentials(&self) -> Option<&str> {
+    fn credentials(&self) -> Option<&str> {
         let (_, rest) = self.url.split_once("://")?;
         let authority = rest.split(['/', '?', '#']).next()?;
         let (credentials, _) = authority.rsplit_once('@')?;

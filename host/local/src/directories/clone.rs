@@ -143,13 +143,9 @@ async fn run(workspace: &dyn Workspace, chat: &ChatId, git: &GitSpec) -> Result<
     }
 }
 
-/// Returns the end of an output without the credentials of the address.
+/// Returns the end of an output without what of the address may hold credentials.
 fn last_words(output: &[u8], git: &GitSpec) -> String {
-    let output = String::from_utf8_lossy(output);
-    let output = match git.credentials().filter(|found| !found.is_empty()) {
-        Some(credentials) => output.replace(credentials, "…"),
-        None => output.into_owned(),
-    };
+    let output = git.mask(&String::from_utf8_lossy(output));
     let from = output.ceil_char_boundary(output.len().saturating_sub(TAIL));
     output.get(from..).unwrap_or_default().trim().to_owned()
 }
@@ -211,9 +207,12 @@ mod tests {
         };
         assert_eq!(git.shown_url(), "https://…@example.com/r.git");
         let words = last_words(
-            b"fatal: https://me:s3cret@example.com/r.git not found\n",
+            b"fatal: repository 'https://me:s3cret@example.com/r.git?token=t#f/' not found\n",
             &git,
         );
-        assert_eq!(words, "fatal: https://…@example.com/r.git not found");
+        assert_eq!(
+            words,
+            "fatal: repository 'https://…@example.com/r.git?…/' not found"
+        );
     }
 }
