@@ -115,9 +115,11 @@ async fn bodies_count_for_as_long_as_their_calls_run_and_these_can_be_ended() {
             break;
         }
     }
-    assert_eq!(status, 429);
-    let pid = pid(http.setup.root().join("pid")).await;
     let path = "/v1/chats/c/calls/one";
+    let call = http.server.request(reqwest::Method::GET, path).send().await;
+    let call = call.unwrap().text().await.unwrap();
+    assert_eq!(status, 429, "{call:.2000}");
+    let pid = pid(http.setup.root().join("pid")).await;
     let ended = http.server.request(reqwest::Method::DELETE, path).send();
     assert_eq!(ended.await.unwrap().status(), 200);
     crate::harness::until_dead(pid).await;
