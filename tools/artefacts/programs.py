@@ -18,6 +18,8 @@ TOOLS = ROOT / "target/tools/venv"
 REQUIREMENTS = ["cargo-zigbuild==0.24.1", "ziglang==0.17.1"]
 # What C calls to allocate. musl's allocator returns every large block to the kernel, which made a start a tenth slower with SQLite alone.
 ALLOCATOR = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign", "memalign", "malloc_usable_size"]
+# Parts of SQLite that the crate compiles in, and that nothing here uses.
+SQLITE = "-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE -USQLITE_ENABLE_STAT4 -USQLITE_SOUNDEX"
 # The linker, start files and C library of Rust. zig's linker can neither fold equal functions nor pack relocations, which together are a
 # twentieth of the programs. C gets the allocator that the programs have for Rust.
 LINK = [
@@ -74,6 +76,7 @@ def environment(target: Target, target_dir: Path) -> dict[str, str]:
         "CARGO_INCREMENTAL": "0",
         "CARGO_ENCODED_RUSTFLAGS": rust,
         f"CFLAGS_{target.triple.replace('-', '_')}": c,
+        "LIBSQLITE3_FLAGS": SQLITE,
         # The date in the program's allocator. That of the commit would compile all C again after each commit.
         "SOURCE_DATE_EPOCH": "0",
     }
