@@ -1,149 +1,20 @@
-//! `GET /api/v0/openapi.json`: a description of the agent API, made of the types of the operations and of a table of the reference's
-//! routes.
+//! `GET /api/v0/openapi.json`: a description of the agent API.
+//!
+//! A test makes it of the types of the operations and of a table of the reference's routes. The agent has it as text: code that makes
+//! schemas would be a twentieth of that program.
 
+#[cfg(test)]
+mod describe;
+#[cfg(test)]
 mod reference;
 
-use std::sync::LazyLock;
-
-use axum::body::Bytes;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use schemars::generate::SchemaSettings;
-use schemars::{Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
-use toolhost_workspace::operation::{
-    Answered, Asked, Each, Identity, Numbered, Typed, VERSION, each,
-};
-use toolhost_workspace::process;
 
-use crate::names::{CONNECT, PATH, STREAM};
-
-/// The description, which never changes while the agent runs.
-static DESCRIPTION: LazyLock<Bytes> = LazyLock::new(|| describe().to_string().into());
+/// The description, with a line for each path and each schema.
+static DESCRIPTION: &str = include_str!("openapi/description.json");
 
 pub(super) async fn description() -> Response {
     let headers = [(CONTENT_TYPE, "application/json")];
-    (headers, DESCRIPTION.clone()).into_response()
-}
-
-/// Collects the paths and the schemas of operations.
-struct Describing {
-    generator: SchemaGenerator,
-    paths: Map<String, Value>,
-}
-
-impl Each for Describing {
-    fn take<O: Typed>(&mut self) {
-        let asked = self.generator.subschema_for::<Asked<O>>();
-        let reply = self.generator.subschema_for::<Answered<O::Answer>>();
-        self.add(O::NAME, &asked, &reply);
-    }
-}
-
-impl Describing {
-    fn add(&mut self, name: &str, asked: &Schema, reply: &Schema) {
-        let path = json!({ "post": {
-            "operationId": name,
-            "tags": ["operations"],
-            "parameters": [{
-                "name": "Toolhost-Operations", "in": "header", "required": true,
-                "schema": { "const": VERSION.to_string() },
-            }],
-            "requestBody": { "required": true, "content": { "application/json": { "schema": asked } } },
-            "responses": {
-                "200": {
-                    "description": "The result of the operation.",
-                    "content": { "application/json": { "schema": reply } },
-                },
-                "default": { "$ref": "#/components/responses/Error" },
-            },
-        } });
-        self.paths.insert(format!("{PATH}/{name}"), path);
-    }
-}
-
-/// Describes a connection to a port.
-fn connect(error: &Schema) -> Value {
-    let stream = json!({ "schema": { "type": "string", "format": "binary" } });
-    let parameter = |name: &str, schema: Value| json!({ "name": name, "in": "path", "required": true, "schema": schema });
-    json!({ "post": {
-        "operationId": "connect",
-        "tags": ["operations"],
-        "parameters": [
-            parameter("chat", json!({ "type": "string" })),
-            parameter("port", json!({ "type": "integer", "minimum": 0, "maximum": u16::MAX })),
-            {
-                "name": "Toolhost-Operations", "in": "header", "required": true,
-                "schema": { "const": VERSION.to_string() },
-            },
-        ],
-        "requestBody": { "content": { STREAM: stream.clone() } },
-        "responses": {
-            "200": {
-                "description": "The bytes that the server sends, or why there is no connection.",
-                "content": { STREAM: stream, "application/json": { "schema": error } },
-            },
-            "default": { "$ref": "#/components/responses/Error" },
-        },
-    } })
-}
-
-fn describe() -> Value {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.definitions_path = "/components/schemas".into();
-        settings.meta_schema = None;
-    });
-    let mut describing = Describing {
-        generator: settings.into_generator(),
-        paths: reference::paths(),
-    };
-    each(&mut describing);
-    let Describing {
-        mut generator,
-        mut paths,
-    } = describing;
-    let (identity, numbered) = (
-        generator.subschema_for::<Identity>(),
-        generator.subschema_for::<Numbered>(),
-    );
-    for (path, kind, schema, says) in [
-        (
-            PATH,
-            "application/json",
-            identity,
-            "The agent introduces itself.",
-        ),
-        (
-            &*format!("{PATH}/events"),
-            "application/x-ndjson",
-            numbered,
-            "The events of all processes, one in each line.",
-        ),
-    ] {
-        let get = json!({ "get": {
-            "tags": ["operations"],
-            "responses": {
-                "200": { "description": says, "content": { kind: { "schema": schema } } },
-                "default": { "$ref": "#/components/responses/Error" },
-            },
-        } });
-        paths.insert(path.to_owned(), get);
-    }
-    let error = generator.subschema_for::<Result<(), process::Error>>();
-    paths.insert(format!("{CONNECT}/{{chat}}/{{port}}"), connect(&error));
-    json!({
-        "openapi": "3.1.0",
-        "info": {
-            "title": "Toolhost agent API",
-            "version": env!("CARGO_PKG_VERSION"),
-            "description": "The processes and files of one workspace: in the form of coder/coder's agent, and every operation as it is, for hosts.",
-        },
-        "security": [{ "token": [] }],
-        "paths": paths,
-        "components": {
-            "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
-            "responses": { "Error": reference::error() },
-            "schemas": generator.take_definitions(true),
-        },
-    })
+    (headers, DESCRIPTION).into_response()
 }
