@@ -12,7 +12,7 @@ use super::escapes::{Marked, supervisor};
 use super::program::Program;
 use crate::harness::{file, is_alive, until, until_dead};
 
-async fn ended(process: &Process) {
+pub(super) async fn ended(process: &Process) {
     until("the process has ended", || {
         (!process.state().is_live()).then_some(())
     })
@@ -90,9 +90,6 @@ async fn a_supervisor_that_may_open_nothing_ends_with_its_host() {
     until_dead(spawner).await;
 }
 
-/// The most spare supervisors of a spawner.
-const MOST_SPARES: usize = 8;
-
 /// It is replaced, and what it had started runs on.
 async fn a_spawner_that_may_open_nothing_is_replaced_in(mode: Mode) {
     let bench = Bench::with(mode);
@@ -103,14 +100,16 @@ async fn a_spawner_that_may_open_nothing_is_replaced_in(mode: Mode) {
     let pid: u32 = file(&bench.path("pid")).await.trim().parse().unwrap();
     let limit = format!("prlimit --pid {first} --nofile=0:0");
     bench.run(&limit).await;
-    // The spare supervisors that it had forked before still work. It can fork no more.
-    for _ in 0..=MOST_SPARES {
-        bench.works().await;
-    }
+    // The supervisor that waits still works, until it is busy. The spawner can fork no more.
+    bench.works().await;
+    let busy = bench.start("exec sleep 1000").await;
+    bench.works().await;
     assert_ne!(bench.spawner.pid(), first);
     assert!(is_alive(pid) && process.state() == State::Running);
-    bench.signal(&process, Signal::Kill);
-    ended(&process).await;
+    for process in [&process, &busy] {
+        bench.signal(process, Signal::Kill);
+        ended(process).await;
+    }
     until_dead(pid).await;
     // Nothing needs it any more.
     until_dead(first).await;

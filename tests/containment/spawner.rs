@@ -6,6 +6,7 @@ use nix::sys::signal::Signal as Raw;
 use toolhost_needs::needs;
 use toolhost_workspace::process::{Signal, State};
 
+use super::attacks::ended;
 use super::bench::{Bench, Mode, chat, finished};
 use super::escapes::{Marked, supervisor};
 use super::program::Program;
@@ -134,23 +135,31 @@ async fn supervisor_of(bench: &Bench, command: &str) -> u32 {
 }
 
 #[tokio::test]
-async fn a_command_gets_the_supervisor_that_waits() {
+async fn a_supervisor_that_waits_gets_one_command_after_the_other() {
     let bench = Bench::new();
     let first = spare(&bench).await;
-    assert_eq!(supervisor_of(&bench, "true").await, first);
-    until_dead(first).await;
-    // It served one command. The next one has another.
+    for _ in 0..3 {
+        assert_eq!(supervisor_of(&bench, "true").await, first);
+    }
+    let busy = bench.start("echo $PPID > busy; exec sleep 1000").await;
+    assert_eq!(file(&bench.path("busy")).await.trim(), first.to_string());
     let second = supervisor_of(&bench, "true").await;
     assert_ne!(first, second);
-    // After a command, several are forked together, on a slow machine some of them after the look.
-    for attempt in 0.. {
-        let waiting = spares(&bench).await;
-        let next = supervisor_of(&bench, "true").await;
-        if waiting.contains(&next) {
-            break;
-        }
-        assert!(attempt < 100, "{next} is none of {waiting:?}");
-    }
+    bench.signal(&busy, Signal::Kill);
+    ended(&busy).await;
+    // The one that has waited for the shorter time.
+    assert_eq!(supervisor_of(&bench, "true").await, first);
+    assert_eq!(bench.spawner.spares(), 2);
+}
+
+/// A supervisor that was killed for one command has no other.
+#[tokio::test]
+async fn a_supervisor_whose_command_was_lost_gets_no_other() {
+    let bench = Bench::new();
+    let first = spare(&bench).await;
+    let (state, _) = bench.run("kill -9 $PPID; sleep 1000").await;
+    assert!(matches!(state, State::Lost(_)), "{state:?}");
+    assert_ne!(supervisor_of(&bench, "true").await, first);
 }
 
 #[tokio::test]

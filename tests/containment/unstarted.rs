@@ -20,7 +20,7 @@ const FAILED: u8 = 4;
 const ACCEPTED: u8 = 10;
 
 /// The version of the messages.
-const VERSION: u8 = 11;
+const VERSION: u8 = 12;
 
 /// Returns the kind of the next message; `None` at the end.
 fn kind(socket: &mut UnixStream) -> Option<u8> {

@@ -84,6 +84,19 @@ async fn the_time_of_processes_that_ended_counts() {
     assert!(usage.cpu > Duration::from_millis(20), "{usage:?}");
 }
 
+/// One supervisor waits for the processes of both.
+#[tokio::test]
+async fn the_time_of_an_earlier_command_does_not_count() {
+    let place = Place::new().await;
+    let busy = "i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done";
+    let earlier = place.start(busy).await;
+    place.ended(&earlier).await;
+    let id = place.start("exec sleep 1000").await;
+    let observation = used(&place, &id, |usage| usage.processes == 1).await;
+    let usage = observation.usage.unwrap();
+    assert!(usage.cpu < Duration::from_millis(100), "{usage:?}");
+}
+
 #[tokio::test]
 async fn what_is_not_there_is_left_out() {
     let place = Place::new().await;

@@ -126,11 +126,10 @@ impl View {
         }
     }
 
-    /// Returns the result of [`View::enter`] in another process, from the descriptors that [`Entered::descriptors`] returned there.
-    /// `None` if descriptors are missing.
+    /// Returns the result of [`View::enter`] in another process, from the descriptors that [`Entered::descriptors`] returned there. Takes no
+    /// further ones. `None` if descriptors are missing.
     #[must_use]
-    pub fn entered(&self, descriptors: Vec<OwnedFd>) -> Option<Entered> {
-        let mut descriptors = descriptors.into_iter();
+    pub fn entered(&self, descriptors: &mut impl Iterator<Item = OwnedFd>) -> Option<Entered> {
         let root = descriptors.next()?;
         let listener = match self.network {
             NetworkAccess::Proxy => Some(descriptors.next()?.into()),

@@ -23,6 +23,7 @@ mod proc;
 mod program;
 mod reserve;
 mod sockets;
+mod spares;
 mod spawner;
 mod supervised;
 mod survivors;

@@ -23,6 +23,7 @@ mod within;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -54,22 +55,6 @@ const MOST_STOPS: u32 = 1000;
 /// After how many nudges any supervisor is killed. Its processes should be gone by then; the spawner kills the rest.
 const LAST_NUDGE: u32 = 25;
 
-/// The most spare supervisors.
-const MOST_SPARES: usize = 8;
-
-/// How many of these there should be at least after a command: several are forked together, so that few commands run beside a fork.
-const SPARES_IN_USE: usize = 4;
-
-/// How long nothing may happen before missing spare supervisors are forked, in milliseconds. If spare supervisors end without a
-/// command, the time grows up to the second number: then the host has no descriptors for them, or another process kills them.
-const REFILL_MS: (u16, u16) = (5, 1000);
-
-/// After which part of this time they are forked although something happens, if half of them are missing.
-const PRESSING: u32 = 5;
-
-/// After how long without a command most spare supervisors are ended, in milliseconds.
-const IDLE_MS: u16 = 10_000;
-
 struct Spawner {
     own: OwnChildren,
     /// `None` once the host is gone.
@@ -77,16 +62,6 @@ struct Spawner {
     events: Events,
     /// The supervisors that this spawner started, and the spawners of chats, which end by themselves as well.
     supervisors: HashSet<i32>,
-    /// The process ids of the supervisors that wait for their command.
-    spares: HashSet<i32>,
-    /// How long nothing may happen before another one is forked, in milliseconds.
-    refill: u16,
-    /// How many of these there should be. A burst of commands raises the number.
-    wanted: usize,
-    /// When the missing ones are forked.
-    refill_at: Option<Instant>,
-    /// How many of these stay while no command comes.
-    least: usize,
     /// The limits of the spawner and its supervisors, even after a command has lowered them.
     limits: OwnLimits,
     /// The limits that commands begin with.
@@ -132,14 +107,24 @@ impl Spawner {
         std::mem::forget(null);
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
         let of_commands = CommandLimits::take();
-        Self::new(socket, (OwnLimits::read(), of_commands), 1)
+        let limits = OwnLimits::read();
+        let first = spare::fork(&limits, of_commands);
+        if let Ok((_, commands)) = &first {
+            _ = sys::send(
+                socket.as_fd(),
+                &Frame::Spare.encode(),
+                &[commands.as_raw_fd()],
+            );
+        }
+        let first = first.ok().map(|(pid, _)| pid);
+        Self::new(socket, (limits, of_commands), first)
     }
 
-    /// `least` is how many spare supervisors stay while no command comes.
+    /// `first` is a supervisor that was forked before.
     fn new(
         host: OwnedFd,
         (limits, of_commands): (OwnLimits, CommandLimits),
-        least: usize,
+        first: Option<Pid>,
     ) -> io::Result<Self> {
         let events = Events::new()?;
         events.listen_to(&host)?;
@@ -147,12 +132,7 @@ impl Spawner {
             own: OwnChildren::open(),
             events,
             host: Some(host),
-            supervisors: HashSet::new(),
-            spares: HashSet::new(),
-            refill: REFILL_MS.0,
-            wanted: least,
-            refill_at: (least > 0).then(Instant::now),
-            least,
+            supervisors: first.into_iter().map(Pid::as_raw).collect(),
             limits,
             of_commands,
             keeps: false,
@@ -170,20 +150,14 @@ impl Spawner {
                 // A supervisor that is stopped is an event.
                 (None, None) if self.keeps => EpollTimeout::NONE,
                 (None, None) => EpollTimeout::from(NUDGE_MS),
-                (None, Some(_)) => match self.refill_at {
-                    Some(at) => until(at),
-                    None if self.wanted > self.least => EpollTimeout::from(IDLE_MS),
-                    None => EpollTimeout::NONE,
-                },
+                (None, Some(_)) => EpollTimeout::NONE,
             };
-            let waited = Instant::now();
             let has_message = self.events.wait(timeout);
             // Zombies count as processes, of which the start that the message asks for may need some.
             self.reap();
             if has_message {
                 self.serve();
             }
-            self.keep_spares(waited.elapsed());
             self.end_orphans();
             if self.host.is_none()
                 && !self.keeps
@@ -247,7 +221,6 @@ impl Spawner {
                     }
                 }
                 Ok(Frame::Keep) => self.keeps = true,
-                Ok(Frame::Taken { supervisor }) => self.note_taken(supervisor),
                 Ok(Frame::Enter { layered, lets_join }) => {
                     let limits = (&self.limits, self.of_commands);
                     let enter = within::Enter::from_descriptors(fds, layered, lets_join);
@@ -271,12 +244,21 @@ impl Spawner {
         }
     }
 
-    /// Forks a supervisor for a command that found no spare one.
+    /// Forks a supervisor for a command that found none that waits.
     fn start(&mut self, start: Start) {
-        _ = sys::send(start.control.as_fd(), &Frame::Accepted.encode(), &[]);
-        self.wanted = (self.wanted * 2).clamp(1, MOST_SPARES);
+        // Without a socket, because this process can have no more, the supervisor serves one command.
+        let (ours, theirs) = UnixStream::pair().ok().unzip();
+        let attached: Vec<_> = ours.iter().map(AsRawFd::as_raw_fd).collect();
+        let accepted = Frame::Accepted.encode();
+        _ = sys::send(start.control.as_fd(), &accepted, &attached);
+        drop(ours);
         match sys::fork(None) {
-            Ok(Side::Child) => supervisor::run_new(start, self.of_commands),
+            Ok(Side::Child) => spare::serve(
+                theirs.map(OwnedFd::from),
+                Some(start),
+                &self.limits,
+                self.of_commands,
+            ),
             Ok(Side::Parent(pid)) => {
                 self.supervisors.insert(pid.as_raw());
             }
@@ -285,38 +267,6 @@ impl Spawner {
                 let frame = Frame::Failed { errno }.encode();
                 _ = sys::send(start.control.as_fd(), &frame, &[]);
             }
-        }
-    }
-
-    /// Forks the missing spare supervisors when it is time. If no command has come for long, asks the host to end those that are too
-    /// many. `idle` is how long nothing happened.
-    fn keep_spares(&mut self, idle: Duration) {
-        let Some(host) = &self.host else {
-            return;
-        };
-        let now = Instant::now();
-        if self.refill_at.is_some_and(|at| at <= now) {
-            self.refill_at = None;
-            while self.spares.len() < self.wanted {
-                let Ok(pid) = spare::fork(host.as_fd(), &self.limits, self.of_commands) else {
-                    // The machine is short of something.
-                    self.refill = (self.refill * 2).min(REFILL_MS.1);
-                    break;
-                };
-                self.supervisors.insert(pid.as_raw());
-                self.spares.insert(pid.as_raw());
-            }
-        }
-        let refill = Duration::from_millis(self.refill.into());
-        let soon = now + refill / PRESSING;
-        if self.spares.len() * 2 <= self.wanted && self.wanted > 0 {
-            self.refill_at = Some(self.refill_at.map_or(soon, |at| at.min(soon)));
-        } else if self.spares.len() < self.wanted {
-            self.refill_at = Some(now + refill);
-        } else if idle >= Duration::from_millis(IDLE_MS.into()) {
-            self.wanted = self.least;
-            let keep = i32::try_from(self.least).unwrap_or(i32::MAX);
-            _ = sys::send(host.as_fd(), &Frame::Idle { keep }.encode(), &[]);
         }
     }
 
@@ -336,14 +286,9 @@ impl Spawner {
             }
             self.stops.remove(&pid.as_raw_pid());
             let supervised = self.supervisors.remove(&pid.as_raw_pid());
-            let is_spare = self.spares.contains(&pid.as_raw_pid());
             match status.exit_status() {
-                Some(0) if is_spare => self.note_taken(pid.as_raw_pid()),
-                Some(0 | spare::UNUSED) if supervised => {}
+                Some(0) if supervised => {}
                 _ => self.orphans = Some(ROUND_MS.0),
-            }
-            if self.spares.remove(&pid.as_raw_pid()) {
-                self.refill = (self.refill * 2).min(REFILL_MS.1);
             }
         }
     }
@@ -361,13 +306,6 @@ impl Spawner {
         } else {
             Signal::SIGCONT
         }
-    }
-
-    /// Notes that a spare supervisor got a command.
-    fn note_taken(&mut self, supervisor: i32) {
-        self.spares.remove(&supervisor);
-        self.refill = REFILL_MS.0;
-        self.wanted = self.wanted.max(SPARES_IN_USE);
     }
 
     fn end_orphans(&mut self) {

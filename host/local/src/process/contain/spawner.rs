@@ -2,7 +2,6 @@
 
 mod layers;
 mod running;
-mod spares;
 mod start;
 
 use std::io;
@@ -14,7 +13,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
-use tokio_util::sync::CancellationToken;
 
 use nix::libc;
 use rustix::process::{Pid, test_kill_process};
@@ -22,11 +20,11 @@ use toolhost_sandbox::{Entered, View};
 
 use super::cgroup::{Leaf, Parent};
 use super::layer_namespaces::LayerNamespaces;
+use super::spares::{Origin, Spare, Spares, watched};
 use super::sys;
 use super::wire::Frame;
 use crate::process::{Containment, Kind};
 use running::Running;
-use spares::{Origin, Spares, watched};
 
 /// The argument that makes the Toolhost program a spawner.
 pub const ARGUMENT: &str = "spawner";
@@ -126,7 +124,8 @@ impl Spawner {
             inner: Arc::new(Inner {
                 program: Some(program.to_path_buf()),
                 current: Mutex::new(Running::launch(program)?),
-                spares: Spares::default(),
+                // The first command waits for no fork.
+                spares: Spares::new(1),
                 joining: None,
                 lets_join: AtomicBool::new(false),
                 cgroup: Arc::new(cgroup),
@@ -160,19 +159,23 @@ impl Spawner {
         );
         sent.extend(joining.iter().map(|(_, theirs)| theirs.as_fd()));
         let layered = layers.is_some();
-        let (pid, _) = self.send(Frame::Enter { layered, lets_join }, &sent)?;
+        let host = self.send(Frame::Enter { layered, lets_join }, &sent)?;
         drop(theirs);
-        let spares = Spares::default();
+        let spares = Spares::new(0);
         let running = Running::within(socket, spares.clone());
         let (running, new) = running.inspect_err(|error| {
             // Another process took the descriptors of the spawner, so that it could not take those of the message.
             if error.kind() == io::ErrorKind::UnexpectedEof {
                 let why = "does not answer: another is started beside it";
-                _ = self.replace(pid, why, false);
+                _ = self.replace(host.pid, why, false);
             }
         })?;
-        let entered = view.entered(new);
+        let mut new = new.into_iter();
+        let entered = view.entered(&mut new);
         let entered = entered.ok_or_else(|| io::Error::from_raw_os_error(libc::EMFILE))?;
+        let first = new.next();
+        let first = first.map(|commands| Spare::new(commands, &running.origin));
+        first.into_iter().for_each(|spare| spares.add(spare));
         let inner = Inner {
             program: None,
             current: Mutex::new(running),
@@ -252,7 +255,7 @@ impl Spawner {
         const ROUND: Duration = Duration::from_millis(1);
         let (ended, pid) = {
             let running = self.running();
-            (running.ended.clone(), running.pid())
+            (running.origin.ended.clone(), running.pid())
         };
         ended.cancelled().await;
         let pid = Pid::from_raw(pid.cast_signed());
@@ -306,17 +309,16 @@ impl Spawner {
         let current = tokio::task::spawn_blocking(move || {
             let running = spawner.running();
             let socket = running.socket.try_clone()?;
-            let (ended, retired) = (running.ended.clone(), running.retired.clone());
-            Ok::<_, io::Error>((socket, running.pid(), ended, retired))
+            Ok::<_, io::Error>((socket, Arc::clone(&running.origin)))
         });
-        let (socket, pid, ended, retired) = current.await.map_err(io::Error::other)??;
+        let (socket, origin) = current.await.map_err(io::Error::other)??;
         let socket = watched(socket.into())?;
         tokio::select! {
-            ended = self.inner.spares.receive(Origin { pid, ended, socket }) => ended?,
-            () = retired.cancelled() => return Ok(()),
+            ended = self.inner.spares.receive(&origin, socket) => ended?,
+            () = origin.retired.cancelled() => return Ok(()),
         }
         let spawner = self.clone();
-        tokio::task::spawn_blocking(move || spawner.replace(pid, KILLED, true))
+        tokio::task::spawn_blocking(move || spawner.replace(origin.pid, KILLED, true))
             .await
             .map_err(io::Error::other)?
     }
@@ -330,13 +332,13 @@ impl Spawner {
         }
         let Some(program) = &self.inner.program else {
             // With it, the kernel ends all commands of its chat.
-            running.ended.cancel();
+            running.origin.ended.cancel();
             running.kill();
             return Err(io::Error::other(format!("the spawner of the chat {why}")));
         };
         tracing::error!(pid, "the spawner {why}");
         if closed {
-            running.ended.cancel();
+            running.origin.ended.cancel();
             running.kill();
         }
         let next = Running::start(program)?;
@@ -344,32 +346,31 @@ impl Spawner {
             sys::send(next.socket.as_fd(), &Frame::Keep.encode(), &[])?;
         }
         let mut old = std::mem::replace(&mut *running, next);
-        old.retired.cancel();
+        old.origin.retired.cancel();
+        self.inner.spares.end_all_of(&old.origin);
         old.wait_for_end()
     }
 
-    /// Sends a message to the spawner, or to its replacement if it has ended. Returns the process id and the token of the
-    /// spawner that got it.
+    /// Sends a message to the spawner, or to its replacement if it has ended. Returns the spawner that got it.
     ///
     /// # Errors
     ///
     /// If the kernel does not take the message, which says nothing about the spawner: a command can bring more descriptors on their way
     /// than this user may have, for example.
-    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<(u32, CancellationToken)> {
+    fn send(&self, frame: Frame, fds: &[BorrowedFd<'_>]) -> io::Result<Arc<Origin>> {
         let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
         let give_up = Instant::now() + PATIENCE;
         loop {
             let running = self.running();
-            let pid = running.pid();
+            let origin = Arc::clone(&running.origin);
             // A command of the same user can have stopped the spawner.
             running.resume();
             let sent = sys::send(running.socket.as_fd(), &frame.encode(), &raw);
-            let ended = running.ended.clone();
             drop(running);
             match sent {
-                Ok(()) => return Ok((pid, ended)),
+                Ok(()) => return Ok(origin),
                 Err(error) if has_ended(&error) && Instant::now() < give_up => {
-                    self.replace(pid, KILLED, true)?;
+                    self.replace(origin.pid, KILLED, true)?;
                 }
                 // The spawner is busy: its socket is full.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {

@@ -3,7 +3,8 @@
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cgroup::Leaf;
 use super::proc;
+use super::spares::Lent;
 use super::tree::Tree;
 use super::values::{Event, Exit};
 use super::wire::{FRAME, Frame, Frames};
@@ -37,6 +39,10 @@ pub(in crate::process) struct Supervised {
     supervisor: AtomicI32,
     shell: AtomicI32,
     leaf: Mutex<Option<Leaf>>,
+    /// The supervisor, until it can have another command, or has to end.
+    lent: Mutex<Option<Lent>>,
+    /// The CPU time of the earlier commands of the supervisor, in microseconds.
+    earlier_cpu: AtomicU64,
     out_of_memory: AtomicBool,
     /// Whether the supervisor answered that it is killing the processes below it.
     killing: AtomicBool,
@@ -57,6 +63,7 @@ impl Supervised {
         spawner: i32,
         is_of_chat: bool,
         leaf: Option<Leaf>,
+        lent: Option<Lent>,
     ) -> Self {
         Self {
             socket: Mutex::new(Some(socket)),
@@ -65,6 +72,8 @@ impl Supervised {
             supervisor: AtomicI32::new(0),
             shell: AtomicI32::new(0),
             leaf: Mutex::new(leaf),
+            lent: Mutex::new(lent),
+            earlier_cpu: AtomicU64::new(0),
             out_of_memory: AtomicBool::new(false),
             killing: AtomicBool::new(false),
         }
@@ -74,6 +83,11 @@ impl Supervised {
     pub(super) fn started(&self, supervisor: i32, shell: i32) {
         self.supervisor.store(supervisor, Ordering::Relaxed);
         self.shell.store(shell, Ordering::Relaxed);
+    }
+
+    /// Stores the CPU time of the earlier commands of the supervisor, in microseconds.
+    fn waited(&self, micros: u64) {
+        self.earlier_cpu.store(micros, Ordering::Relaxed);
     }
 
     /// Has the supervisor signal the whole tree of the command.
@@ -126,7 +140,12 @@ impl Supervised {
             return;
         };
         let overdue = overdue && !self.killing.load(Ordering::Relaxed);
-        if !(status.stopped || overdue) || self.is_gone() {
+        if !(status.stopped || overdue) {
+            return;
+        }
+        // From here on it gets no other command, which would be killed with it.
+        let _ended = self.lent.lock().take();
+        if self.is_gone() {
             return;
         }
         if let Some(pid) = Pid::from_raw(pid)
@@ -179,8 +198,16 @@ impl Supervised {
         self.leaf.lock().as_ref().map(look)
     }
 
-    /// Returns the process id of the supervisor, unless it is not known yet.
+    /// Returns the CPU time that the supervisor has waited for before this command.
+    pub(super) fn earlier_cpu(&self) -> Duration {
+        Duration::from_micros(self.earlier_cpu.load(Ordering::Relaxed))
+    }
+
+    /// Returns the process id of the supervisor, unless it is not known yet, or may have another command by now.
     pub(super) fn supervisor(&self) -> Option<i32> {
+        if self.is_gone() {
+            return None;
+        }
         self.outside(self.spawner, self.supervisor.load(Ordering::Relaxed))
     }
 
@@ -215,7 +242,12 @@ impl Supervised {
             _ = leaf.kill();
         }
         drop(leaf);
-        self.socket.lock().take();
+        let mut socket = self.socket.lock();
+        socket.take();
+        // A kill of the supervisor takes it first, and then looks whether the command has ended.
+        if let Some(lent) = self.lent.lock().take().filter(|_| !leaf_may_be_full) {
+            lent.give_back();
+        }
     }
 
     fn note_memory(&self) {
@@ -249,6 +281,7 @@ impl Watch {
                     supervised.started(supervisor, shell);
                     return Ok(());
                 }
+                Some(Frame::Waited { micros }) => supervised.waited(micros),
                 Some(Frame::Failed { errno }) => return Err(io::Error::from_raw_os_error(errno)),
                 // The command ran: that its shell had started was not told.
                 Some(frame) => {
@@ -264,11 +297,6 @@ impl Watch {
     /// Returns the control socket.
     pub(super) fn socket(&self) -> Arc<UnixStream> {
         Arc::clone(&self.socket)
-    }
-
-    /// Returns whether the first answer also said that no process is left.
-    pub(super) fn has_end(&self) -> bool {
-        self.frames.ends_with(Frame::Gone)
     }
 
     pub(super) async fn next(&mut self, supervised: &Supervised) -> Event {
@@ -288,6 +316,7 @@ impl Watch {
                 Ok(Some(Frame::Started { supervisor, shell })) => {
                     supervised.started(supervisor, shell);
                 }
+                Ok(Some(Frame::Waited { micros })) => supervised.waited(micros),
                 Ok(Some(Frame::Failed { .. })) => return self.lose(supervised, NEVER_STARTED),
                 Ok(Some(Frame::Killing)) => supervised.killing.store(true, Ordering::Relaxed),
                 Ok(Some(Frame::Gone)) => {

@@ -158,7 +158,7 @@ impl Place {
             None => Leaf::adopted(directory, Arc::default()),
         });
         let leaf = leaf.transpose()?;
-        let supervised = Supervised::new(Arc::clone(&socket), spawner, is_of_chat, leaf);
+        let supervised = Supervised::new(Arc::clone(&socket), spawner, is_of_chat, leaf, None);
         let mut watch = supervised::Watch::new(Arc::clone(&socket), ended(spawner));
         let started = timeout(PATIENCE, watch.started(&supervised)).await;
         started.map_err(|_| Refusal::Lost(NO_ANSWER))??;

@@ -65,8 +65,9 @@ fn of_supervised(supervised: &Supervised, look: &mut Look) -> Option<Usage> {
     let supervisor = supervised.supervisor()?;
     let table = look.table();
     let mut usage = sum(table.below(supervisor).into_iter());
-    // The supervisor waits for the processes whose parents have ended.
-    usage.cpu += table.get(supervisor)?.waited_cpu;
+    // The supervisor waits for the processes whose parents have ended, and did so for its earlier commands.
+    let waited = table.get(supervisor)?.waited_cpu;
+    usage.cpu += waited.saturating_sub(supervised.earlier_cpu());
     Some(usage)
 }
 

@@ -11,7 +11,7 @@ use super::terms::{Key, Terms};
 use toolhost_workspace::process::Size;
 
 /// The version of everything in this file.
-pub(super) const VERSION: u8 = 11;
+pub(super) const VERSION: u8 = 12;
 
 /// The size of a frame in bytes: version, kind, two that are zero, and two numbers.
 pub(super) const FRAME: usize = 12;
@@ -19,7 +19,8 @@ pub(super) const FRAME: usize = 12;
 /// A message from one process to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
-    /// Spawner to host: ready. The spawner of a chat attaches what it found in its namespaces.
+    /// Spawner to host: ready. The spawner of a chat attaches what it found in its namespaces, and after that the socket on which its first
+    /// supervisor gets commands, if there is one.
     Ready,
     /// Host to spawner: start the spawner of a chat, in namespaces of its own. Attached are its socket, the view, the namespaces of the
     /// layers if they are copies of those (`layered`), and the socket on which others get them if that is set (`lets_join`).
@@ -29,10 +30,10 @@ pub(super) enum Frame {
     Mount { joins: bool },
     /// Spawner to host, on the socket of the spawner of a chat: this is the process id of the latter.
     Entered { spawner: i32 },
-    /// Host to a spare supervisor: start a command. Attached are the request, the output, standard input, the cgroup if `cgroup` is
+    /// Host to a supervisor, or to the spawner, which starts a supervisor for it: start a command. Attached are the control socket of the
+    /// command, the request, the output, standard input, the cgroup if `cgroup` is
     /// set, the ruleset of the sandbox if `ruleset` is set, the descriptors of a kept command if `kept` is set, the write end of its
-    /// standard input if `fed` is set as well, and the namespaces of the layers of its home if `layered` is. Host to spawner: start a
-    /// supervisor for it. Attached is the control socket before all these.
+    /// standard input if `fed` is set as well, and the namespaces of the layers of its home if `layered` is.
     Start {
         cgroup: bool,
         ruleset: bool,
@@ -45,16 +46,15 @@ pub(super) enum Frame {
     Connect { v6: bool },
     /// Host to spawner: its commands are kept, so it has to outlive the host for as long as they do.
     Keep,
-    /// Spawner to host: this supervisor waits for a command. Attached is its control socket.
-    Spare { supervisor: i32 },
-    /// Host to spawner: this supervisor got a command, which may run for long.
-    Taken { supervisor: i32 },
-    /// Spawner to host: no command came for long; close the control sockets of all spare supervisors but this number.
-    Idle { keep: i32 },
-    /// Spawner to host, on the control socket: the start is accepted and under way.
+    /// Spawner to host: a supervisor waits for a command. Attached is the socket on which it gets commands.
+    Spare,
+    /// Spawner to host, on the control socket: the start is accepted and under way. Attached is the socket on which the supervisor gets
+    /// further commands, if there is one.
     Accepted,
     /// Supervisor to host: the shell runs.
     Started { supervisor: i32, shell: i32 },
+    /// Supervisor to host: the CPU time of its earlier commands.
+    Waited { micros: u64 },
     /// Spawner or supervisor to host: the shell could not be started, because of this error of the system. From the spawner of a
     /// chat: it could not enter its namespaces, for the reason that follows as text until the end of the stream.
     Failed { errno: i32 },
@@ -103,9 +103,12 @@ impl Frame {
             Self::Killing => (11, 0, 0),
             Self::Enter { layered, lets_join } => (12, layered.into(), lets_join.into()),
             Self::Entered { spawner } => (13, spawner, 0),
-            Self::Spare { supervisor } => (14, supervisor, 0),
-            Self::Taken { supervisor } => (15, supervisor, 0),
-            Self::Idle { keep } => (16, keep, 0),
+            Self::Spare => (14, 0, 0),
+            Self::Waited { micros } => {
+                let [a, b, c, d, rest @ ..] = micros.to_le_bytes();
+                let first = i32::from_le_bytes([a, b, c, d]);
+                (15, first, i32::from_le_bytes(rest))
+            }
             Self::Keep => (17, 0, 0),
             Self::Mount { joins } => (18, joins.into(), 0),
             Self::CloseInput => (19, 0, 0),
@@ -153,9 +156,10 @@ impl Frame {
                 lets_join: second != 0,
             },
             13 => Self::Entered { spawner: first },
-            14 => Self::Spare { supervisor: first },
-            15 => Self::Taken { supervisor: first },
-            16 => Self::Idle { keep: first },
+            14 => Self::Spare,
+            15 => Self::Waited {
+                micros: u64::from_le_bytes(numbers),
+            },
             17 => Self::Keep,
             18 => Self::Mount { joins: first != 0 },
             19 => Self::CloseInput,
@@ -174,11 +178,6 @@ pub(super) struct Frames {
 impl Frames {
     pub(super) fn push(&mut self, bytes: &[u8]) {
         self.pending.extend_from_slice(bytes);
-    }
-
-    /// Returns whether this frame is the last of those that are left.
-    pub(super) fn ends_with(&self, frame: Frame) -> bool {
-        self.pending.ends_with(&frame.encode())
     }
 
     /// Makes a frame the next one again.
@@ -326,9 +325,10 @@ mod tests {
             },
             Frame::Mount { joins: true },
             Frame::Entered { spawner: 5 },
-            Frame::Spare { supervisor: 6 },
-            Frame::Taken { supervisor: 7 },
-            Frame::Idle { keep: 1 },
+            Frame::Spare,
+            Frame::Waited {
+                micros: u64::MAX - 6,
+            },
             Frame::CloseInput,
             Frame::Connect { v6: true },
             Frame::Connect { v6: false },

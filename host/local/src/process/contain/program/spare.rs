@@ -1,9 +1,11 @@
-//! Spare supervisors: each waits for the command that it will supervise, so that no command waits for the fork of its supervisor.
+//! Supervisors that wait for commands, so that no command waits for the fork of its supervisor. A supervisor serves one command after the
+//! other.
 //!
-//! The host gets the control socket of each, so that a start is one message from the host to one process that waits for it.
+//! The host has the other end of the socket on which a supervisor gets commands, so that a start is one message from the host to one
+//! process that waits for it.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use nix::sys::socket::{MsgFlags, recv};
@@ -16,70 +18,73 @@ use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::{FRAME, Frame};
 use toolhost_state::own_limits::OwnLimits;
 
-/// The exit code of a spare supervisor that got no command.
-pub(super) const UNUSED: i32 = 2;
-
-/// Forks a spare supervisor, and sends its control socket to the host. It ends when the host closes that socket. `limits` are its own, and
-/// `of_command` those that its command begins with.
-pub(super) fn fork(
-    host: BorrowedFd<'_>,
-    limits: &OwnLimits,
-    of_command: CommandLimits,
-) -> io::Result<Pid> {
-    let (control, theirs) = UnixStream::pair()?;
+/// Forks a supervisor that waits for commands. Returns its process id, and the host's end of the socket on which it gets them: it ends
+/// when that is closed. `limits` are its own, and `of_commands` those that its commands begin with.
+pub(super) fn fork(limits: &OwnLimits, of_commands: CommandLimits) -> io::Result<(Pid, OwnedFd)> {
+    let (ours, theirs) = UnixStream::pair()?;
     match sys::fork(None)? {
         Side::Child => {
-            drop(control);
-            wait(theirs.into(), limits, of_command)
+            drop(ours);
+            serve(Some(theirs.into()), None, limits, of_commands)
         }
-        Side::Parent(pid) => {
-            let supervisor = pid.as_raw();
-            // If the host cannot get it, the socket is closed here, and the supervisor ends.
-            _ = sys::send(
-                host,
-                &Frame::Spare { supervisor }.encode(),
-                &[control.as_raw_fd()],
-            );
-            Ok(pid)
-        }
+        Side::Parent(pid) => Ok((pid, ours.into())),
     }
 }
 
-/// Waits for a command, and becomes its supervisor.
-fn wait(control: OwnedFd, limits: &OwnLimits, of_command: CommandLimits) -> ! {
-    if sys::close_all_but(&[control.as_raw_fd()]).is_err() {
+/// Supervises a command, if there is a first one, and then those that come on a socket, until the host closes it.
+pub(super) fn serve(
+    commands: Option<OwnedFd>,
+    mut first: Option<Start>,
+    limits: &OwnLimits,
+    of_commands: CommandLimits,
+) -> ! {
+    let mut keep: Vec<_> = first.iter().flat_map(Start::descriptors).collect();
+    keep.extend(commands.iter().map(AsRawFd::as_raw_fd));
+    if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }
-    let prepared = supervisor::Prepared::new();
-    shell::warm_up();
+    let mut prepared = supervisor::Prepared::new();
+    if first.is_none() {
+        shell::warm_up();
+    }
+    loop {
+        let next = || wait(commands.as_ref()?, limits);
+        let Some(start) = first.take().or_else(next) else {
+            sys::exit(0)
+        };
+        prepared = Ok(supervisor::run(prepared, start, of_commands));
+    }
+}
+
+/// Waits for a command. `None`: the host has no more for this supervisor, or has ended.
+fn wait(commands: &OwnedFd, limits: &OwnLimits) -> Option<Start> {
     // The name tells whoever looks that everything is prepared.
     _ = nix::sys::prctl::set_name(c"toolhost-spare");
     // Look at the message without its descriptors first: another command may have lowered the limits of this process meanwhile.
-    if recv(control.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
-        // The host does not need this supervisor, or has ended.
-        sys::exit(UNUSED);
+    if recv(commands.as_raw_fd(), &mut [0], MsgFlags::MSG_PEEK) != Ok(1) {
+        return None;
     }
     limits.restore();
     let mut frame = [0; FRAME];
-    let received = sys::receive_waiting(control.as_fd(), &mut frame);
-    if let Ok((FRAME, fds)) = received
-        && let Ok(Frame::Start {
-            cgroup,
-            ruleset,
-            kept,
-            fed,
-            layered,
-        }) = Frame::decode(frame)
-        && let attached = (Attached {
-            cgroup,
-            ruleset,
-            kept,
-            fed,
-            layered,
-        })
-        && let Some(start) = Start::new(control, fds, attached)
-    {
-        supervisor::run(prepared, start, of_command)
-    }
-    sys::exit(0)
+    let (FRAME, fds) = sys::receive_waiting(commands.as_fd(), &mut frame).ok()? else {
+        return None;
+    };
+    let Ok(Frame::Start {
+        cgroup,
+        ruleset,
+        kept,
+        fed,
+        layered,
+    }) = Frame::decode(frame)
+    else {
+        return None;
+    };
+    let attached = Attached {
+        cgroup,
+        ruleset,
+        kept,
+        fed,
+        layered,
+    };
+    Start::from_descriptors(fds, attached)
 }

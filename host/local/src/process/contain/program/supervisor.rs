@@ -9,7 +9,9 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::sys::epoll::EpollTimeout;
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
+use nix::sys::time::TimeValLike;
 use nix::unistd::Pid;
 use rustix::process::{WaitId, WaitIdOptions, WaitIdStatus, waitid};
 
@@ -32,10 +34,12 @@ const GRACE_WITHOUT_HOST: Duration = Duration::from_secs(1);
 struct Supervisor {
     own: OwnChildren,
     shell: Pid,
-    /// The frame that says that the shell runs, until it is sent.
-    started: Option<Frame>,
+    /// The frames that say that the shell runs, until they are sent.
+    started: Vec<Frame>,
     /// The write end of the output, until that is sent: the host is not woken before by the end of the output of a short command.
     output: Option<OwnedFd>,
+    /// The CPU time of the earlier commands of this process, in microseconds.
+    earlier: u64,
     /// `None` once the host is gone.
     host: Option<OwnedFd>,
     frames: Frames,
@@ -50,9 +54,6 @@ struct Supervisor {
 
 /// How long the host is not told that the shell runs, in milliseconds. A command that ends sooner is told of in one message.
 const SOON_MS: u16 = 2;
-
-/// The number added to the niceness of a supervisor that has nothing left to do.
-const LINGERS_BELOW: i32 = 10;
 
 /// The most messages of the host that are taken together.
 const MOST_AT_ONCE: usize = 256;
@@ -89,26 +90,17 @@ impl Prepared {
     }
 }
 
-/// Runs as the supervisor of one command, in a process that was just forked, until no process of the command is left.
-pub(super) fn run_new(start: Start, limits: CommandLimits) -> ! {
-    if sys::close_all_but(&start.descriptors()).is_err() {
-        sys::exit(1);
-    }
-    run(Prepared::new(), start, limits)
-}
-
-/// Runs as the supervisor of one command, which begins with these limits, until no process of the command is left. The host is told if
-/// this process was not prepared.
-pub(super) fn run(prepared: io::Result<Prepared>, start: Start, limits: CommandLimits) -> ! {
+/// Supervises one command, which begins with these limits, until no process of it is left. The host is told if this process was not
+/// prepared. Returns only if this process can have another command.
+pub(super) fn run(prepared: io::Result<Prepared>, start: Start, limits: CommandLimits) -> Prepared {
     match Supervisor::begin(prepared, start, limits) {
         Ok(mut supervisor) => {
             supervisor.work();
-            supervisor.linger();
+            supervisor.finish()
         }
         // The host was told.
         Err(()) => sys::exit(0),
     }
-    sys::exit(0)
 }
 
 impl Supervisor {
@@ -141,12 +133,13 @@ impl Supervisor {
                 return Err(io::ErrorKind::BrokenPipe.into());
             }
             let limits = kept.is_some().then(OwnLimits::read);
+            let earlier = waited();
             // Once the shell has started, nothing may fail: the caller would hear that the command did not start.
             let streams = [&output, &stdin];
             let shell = shell::start(request, ruleset, streams, cgroup.as_ref(), of_command)?;
-            Ok::<_, io::Error>((events, own, killer, shell, limits))
+            Ok::<_, io::Error>((events, own, killer, shell, limits, earlier))
         })();
-        let (events, own, killer, shell, limits) = begun.map_err(|error| {
+        let (events, own, killer, shell, limits, earlier) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
@@ -156,7 +149,7 @@ impl Supervisor {
             terms,
             terminal,
         } = shell;
-        let started = started(&own, shell);
+        let started = started(&own, shell, earlier);
         let (mut output, mut holding) = (Some(output), None);
         if let (Some(terms), Some(limits), Some(kept)) = (terms, limits, kept) {
             // The output of a terminal is moved into the pipe here while no host is there.
@@ -169,7 +162,8 @@ impl Supervisor {
         Ok(Self {
             own,
             shell,
-            started: Some(started),
+            started,
+            earlier,
             output,
             host: Some(control),
             frames: Frames::default(),
@@ -316,7 +310,7 @@ impl Supervisor {
                 _ = self.events.listen_to(&socket);
                 self.frames = Frames::default();
                 self.host = Some(socket);
-                self.started = Some(started(&self.own, self.shell));
+                self.started = started(&self.own, self.shell, self.earlier);
                 let exited: Vec<_> = self.exited.into_iter().collect();
                 self.tell(&exited);
             }
@@ -345,17 +339,22 @@ impl Supervisor {
         }
     }
 
-    /// Waits until the host has closed its end, and then lets others run first: the end of a process takes the processor for as long as
-    /// all that the host has still to do for the caller of a short command.
-    ///
-    /// The host may have ended before it had read all output of a kept command.
-    fn linger(mut self) {
-        if let Some(host) = &self.host {
-            _ = rustix::process::nice(LINGERS_BELOW);
-            while let Ok((1.., _)) = sys::receive_waiting(host.as_fd(), &mut [0; FRAME]) {}
-        }
-        if let Some(holding) = &mut self.holding {
+    /// Makes this process ready for another command. That of a kept one waits until the host has closed its end, and ends: the host may
+    /// have ended before it had read all output.
+    fn finish(self) -> Prepared {
+        if let Some(mut holding) = self.holding {
+            if let Some(host) = &self.host {
+                while let Ok((1.., _)) = sys::receive_waiting(host.as_fd(), &mut [0; FRAME]) {}
+            }
             holding.finish(&self.events);
+            sys::exit(0);
+        }
+        if let Some(host) = &self.host {
+            self.events.forget(host);
+        }
+        Prepared {
+            own: self.own,
+            events: self.events,
         }
     }
 
@@ -376,8 +375,8 @@ impl Supervisor {
     /// Sends the host these frames, after the one that says that the shell runs.
     fn tell(&mut self, frames: &[Frame]) {
         self.output = None;
-        let started = self.started.take();
-        let frames = started.iter().chain(frames).copied();
+        let started = std::mem::take(&mut self.started).into_iter();
+        let frames = started.chain(frames.iter().copied());
         let bytes: Vec<u8> = frames.flat_map(Frame::encode).collect();
         if !bytes.is_empty()
             && let Some(host) = &self.host
@@ -387,12 +386,23 @@ impl Supervisor {
     }
 }
 
-/// Returns the frame that says that the shell runs.
-fn started(own: &OwnChildren, shell: Pid) -> Frame {
-    Frame::Started {
+/// Returns the frames that say the CPU time of earlier commands, if there were some, and that the shell runs.
+fn started(own: &OwnChildren, shell: Pid, earlier: u64) -> Vec<Frame> {
+    let started = Frame::Started {
         supervisor: own.pid(),
         shell: shell.as_raw(),
-    }
+    };
+    let earlier = (earlier > 0).then_some(Frame::Waited { micros: earlier });
+    earlier.into_iter().chain([started]).collect()
+}
+
+/// Returns the CPU time, in microseconds, of the children that this process has waited for.
+fn waited() -> u64 {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN);
+    let time = usage.map_or(0, |usage| {
+        (usage.user_time() + usage.system_time()).num_microseconds()
+    });
+    u64::try_from(time).unwrap_or(0)
 }
 
 /// Returns how a child ended, if it did. It is reaped unless the options say otherwise.

@@ -14,9 +14,9 @@ use nix::unistd::Pid;
 use rustix::thread::UnshareFlags;
 use toolhost_sandbox::View;
 
-use super::Spawner;
 use super::command_limits::CommandLimits;
 use super::namespaces::{self, refuse};
+use super::{Spawner, spare};
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::Frame;
 use toolhost_state::own_limits::OwnLimits;
@@ -145,13 +145,12 @@ impl Enter {
 
     /// Runs in the new namespaces until the host and all supervisors are gone.
     fn run(&self, view: &View, parent: UnixStream, limits: Limits<'_>, keeps: bool) -> ! {
-        let spawner = match self.begin(view, parent) {
-            Ok(()) => self.socket.try_clone().and_then(|own| {
+        let spawner = match self.begin(view, parent, limits) {
+            Ok(first) => self.socket.try_clone().and_then(|own| {
                 // Close the descriptors of the host's spawner directly. Their owners still exist, but this process never uses them again.
                 sys::close_all_but(&[own.as_raw_fd()])?;
-                // There may be thousands of chats in which nothing happens.
                 let (limits, of_commands) = limits;
-                let spawner = Spawner::new(own, (limits.clone(), of_commands), 0)?;
+                let spawner = Spawner::new(own, (limits.clone(), of_commands), first)?;
                 Ok(Spawner { keeps, ..spawner })
             }),
             Err(()) => sys::exit(1),
@@ -165,19 +164,29 @@ impl Enter {
         }
     }
 
-    /// Enters the view. If that fails, reports the error to the host.
-    fn begin(&self, view: &View, parent: UnixStream) -> Result<(), ()> {
+    /// Enters the view, and forks the supervisor of the command for which the host makes it. Returns its process id. If the view cannot be
+    /// entered, reports the error to the host.
+    fn begin(
+        &self,
+        view: &View,
+        parent: UnixStream,
+        (limits, of_commands): Limits<'_>,
+    ) -> Result<Option<Pid>, ()> {
         namespaces::wait_for_users(parent).map_err(|error| self.refuse(&error))?;
         _ = nix::unistd::setsid();
         let entered = view
             .enter()
             .map_err(|error| refuse(&self.socket, &error.error, &error.to_string()))?;
-        let found: Vec<_> = entered.descriptors().collect();
+        // Without it, the first command asks for one, and learns why there is none.
+        let first = spare::fork(limits, of_commands).ok();
+        let commands = first.iter().map(|(_, commands)| commands.as_fd());
+        let found: Vec<_> = entered.descriptors().chain(commands).collect();
         let sent = namespaces::send(&self.socket, &Frame::Ready.encode(), &found);
         sent.map_err(|error| {
             let why = format!("cannot send the descriptors of the namespaces: {error}");
             refuse(&self.socket, &error, &why);
-        })
+        })?;
+        Ok(first.map(|(pid, _)| pid))
     }
 
     fn refuse(&self, error: &io::Error) {

@@ -6,13 +6,14 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tokio_util::sync::CancellationToken;
 
-use super::spares::{Origin, Spares, watched};
 use super::{ARGUMENT, PATIENCE};
+use crate::process::contain::spares::{Origin, Spares, watched};
 use crate::process::contain::sys;
 use crate::process::contain::wire::{FRAME, Frame};
 use crate::process::shortage::Reported;
@@ -25,10 +26,7 @@ pub(super) struct Running {
     process: Option<Process>,
     /// Whether its first message was read.
     is_ready: bool,
-    /// Cancelled when the host notices the end of the process.
-    pub(super) ended: CancellationToken,
-    /// Cancelled when another spawner took its place.
-    pub(super) retired: CancellationToken,
+    pub(super) origin: Arc<Origin>,
 }
 
 #[derive(Debug)]
@@ -36,7 +34,7 @@ enum Process {
     /// A child of the host.
     Own(Child),
     /// The spawner of a chat, which is a child of the host's own.
-    OfChat { pid: u32, descriptor: OwnedFd },
+    OfChat { descriptor: OwnedFd },
 }
 
 impl Running {
@@ -64,7 +62,7 @@ impl Running {
             .stderr(Stdio::null())
             .spawn()?;
         socket.set_read_timeout(Some(PATIENCE))?;
-        let running = Self::new(socket, Process::Own(child));
+        let running = Self::new(socket, child.id(), Process::Own(child));
         Ok(Self {
             is_ready: false,
             ..running
@@ -110,29 +108,28 @@ impl Running {
         let new = receive_ready(&socket, "the spawner of the chat ended at once")?;
         let descriptor = descriptor?;
         let messages = watched(socket.try_clone()?.into())?;
-        let pid = pid.unsigned_abs();
-        let running = Self::new(socket, Process::OfChat { pid, descriptor });
-        let ended = running.ended.clone();
-        let origin = Origin {
-            pid,
-            ended: ended.clone(),
-            socket: messages,
-        };
+        let process = Process::OfChat { descriptor };
+        let running = Self::new(socket, pid.unsigned_abs(), process);
+        let origin = Arc::clone(&running.origin);
         tokio::spawn(async move {
             // This ends with the process.
-            _ = spares.receive(origin).await;
-            ended.cancel();
+            _ = spares.receive(&origin, messages).await;
+            origin.ended.cancel();
         });
         Ok((running, new))
     }
 
-    fn new(socket: UnixStream, process: Process) -> Self {
+    fn new(socket: UnixStream, pid: u32, process: Process) -> Self {
+        let origin = Origin {
+            pid,
+            ended: CancellationToken::new(),
+            retired: CancellationToken::new(),
+        };
         Self {
             socket,
             process: Some(process),
             is_ready: true,
-            ended: CancellationToken::new(),
-            retired: CancellationToken::new(),
+            origin: Arc::new(origin),
         }
     }
 
@@ -141,7 +138,7 @@ impl Running {
         let Some(Process::Own(mut child)) = self.process.take() else {
             return Ok(());
         };
-        let ended = self.ended.clone();
+        let ended = self.origin.ended.clone();
         let wait = move || {
             _ = child.wait();
             ended.cancel();
@@ -151,17 +148,13 @@ impl Running {
     }
 
     pub(super) fn pid(&self) -> u32 {
-        match &self.process {
-            None => 0,
-            Some(Process::Own(child)) => child.id(),
-            Some(Process::OfChat { pid, .. }) => *pid,
-        }
+        self.process.as_ref().map_or(0, |_| self.origin.pid)
     }
 
     /// Returns whether the process has ended, as far as that is known for one of the host's own.
     pub(super) fn has_ended(&self) -> bool {
-        let Some(Process::OfChat { descriptor, .. }) = &self.process else {
-            return self.ended.is_cancelled();
+        let Some(Process::OfChat { descriptor }) = &self.process else {
+            return self.origin.ended.is_cancelled();
         };
         let mut fds = [PollFd::new(descriptor, PollFlags::IN)];
         poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
@@ -174,7 +167,7 @@ impl Running {
             Some(Process::Own(child)) => {
                 crate::process::contain::supervised::resume(child.id().cast_signed());
             }
-            Some(Process::OfChat { descriptor, .. }) => {
+            Some(Process::OfChat { descriptor }) => {
                 _ = pidfd_send_signal(descriptor, Signal::CONT);
             }
         }
@@ -187,7 +180,7 @@ impl Running {
                 _ = child.kill();
                 _ = child.wait();
             }
-            Some(Process::OfChat { descriptor, .. }) => {
+            Some(Process::OfChat { descriptor }) => {
                 _ = pidfd_send_signal(descriptor, Signal::KILL);
             }
         }

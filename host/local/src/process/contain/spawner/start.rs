@@ -2,41 +2,31 @@
 
 use std::ffi::{CString, OsStr};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 use toolhost_sandbox::Sandbox;
 use toolhost_workspace::process::Stdin;
 
-use super::spares::{Origin, watched};
 use super::{PATIENCE, Spawner, has_ended};
 use crate::process::contain::cgroup::Leaf;
 use crate::process::contain::kept::Descriptors;
+use crate::process::contain::spares::{Origin, Spare, watched};
 use crate::process::contain::supervised::{self, Supervised};
-use crate::process::contain::sys;
 use crate::process::contain::values::{Spawn, Streams};
 use crate::process::contain::wire::{FRAME, Frame, Request};
+use crate::process::contain::{receive, sys};
 use crate::process::shortage;
-
-/// A supervisor that the spawner was asked for.
-struct Asked {
-    control: UnixStream,
-    spawner: u32,
-    spawner_ended: CancellationToken,
-}
 
 /// A supervisor that has a command.
 struct Passed {
     control: UnixStream,
-    spawner: i32,
-    spawner_ended: CancellationToken,
-    /// Its process id as the spawner knows it, and the spawner, if it was a spare one.
-    spare: Option<(i32, Arc<Origin>)>,
+    origin: Arc<Origin>,
+    /// The supervisor itself, if it can have another command afterwards.
+    spare: Option<Spare>,
 }
 
 /// The descriptors that a supervisor gets for a command.
@@ -72,10 +62,10 @@ impl Attached {
             .chain(kept)
     }
 
-    /// Sends the message to a spare supervisor.
-    fn pass_to(&self, control: BorrowedFd<'_>) -> io::Result<()> {
-        let raw: Vec<_> = self.descriptors().map(|fd| fd.as_raw_fd()).collect();
-        sys::send(control, &self.frame().encode(), &raw)
+    /// Returns all descriptors of the message, in their order: the socket of the command is the first one.
+    fn with<'a>(&'a self, control: &'a impl AsFd) -> Vec<BorrowedFd<'a>> {
+        let control = std::iter::once(control.as_fd());
+        control.chain(self.descriptors()).collect()
     }
 }
 
@@ -103,19 +93,20 @@ impl Spawner {
         let leaf = attached.leaf;
         // Otherwise the output would not end before this process does.
         drop((attached.request, attached.streams, attached.kept));
-        let socket = Arc::new(passed.control);
-        let supervised = Supervised::new(Arc::clone(&socket), passed.spawner, is_of_chat, leaf);
-        let mut watch = supervised::Watch::new(socket, passed.spawner_ended);
+        let Passed {
+            control,
+            origin,
+            spare,
+        } = passed;
+        let socket = Arc::new(control);
+        let lent = spare.map(|spare| self.inner.spares.lend(spare));
+        let spawner = origin.pid.cast_signed();
+        let supervised = Supervised::new(Arc::clone(&socket), spawner, is_of_chat, leaf, lent);
+        let mut watch = supervised::Watch::new(socket, origin.ended.clone());
         // Without an answer, either the supervisor was killed, perhaps by the command before the answer was sent; or a file system
         // hangs, and the shell may start yet. So the command counts as started: its watch reports the rest.
         if let Ok(started) = timeout(PATIENCE, watch.started(&supervised)).await {
             started?;
-        }
-        // Most commands have ended by now. The spawner sees that their supervisors end.
-        if let Some((supervisor, origin)) = passed.spare
-            && !watch.has_end()
-        {
-            origin.note_taken(supervisor);
         }
         Ok((supervised, watch))
     }
@@ -127,14 +118,14 @@ impl Spawner {
     /// If the kernel does not take the message. No supervisor has the command then.
     fn pass(&self, attached: &Attached) -> io::Result<Option<Passed>> {
         while let Some(spare) = self.inner.spares.take() {
-            let control = watched(spare.control)?;
-            match attached.pass_to(control.as_fd()) {
+            let (control, theirs) = std::os::unix::net::UnixStream::pair()?;
+            let control = watched(control.into())?;
+            match spare.send(attached.frame(), &attached.with(&theirs)) {
                 Ok(()) => {
                     return Ok(Some(Passed {
                         control,
-                        spawner: spare.origin.pid.cast_signed(),
-                        spawner_ended: spare.origin.ended.clone(),
-                        spare: Some((spare.supervisor, spare.origin)),
+                        origin: Arc::clone(&spare.origin),
+                        spare: Some(spare),
                     }));
                 }
                 // The supervisor has ended, and has not begun with the command.
@@ -148,48 +139,38 @@ impl Spawner {
     /// Asks the spawner for a supervisor, and waits until it accepts.
     async fn ask_and_wait(&self, attached: Attached) -> io::Result<(Passed, Attached)> {
         let (accepted, attached) = self.ask(attached).await?;
-        let (asked, attached) = match accepted {
-            Ok(asked) => (asked, attached),
+        match accepted {
+            Ok(passed) => Ok((passed, attached)),
             // Ask the spawner that replaced the failed one.
             Err(_) => {
                 let (accepted, attached) = self.ask(attached).await?;
-                (accepted?, attached)
+                Ok((accepted?, attached))
             }
-        };
-        let passed = Passed {
-            control: asked.control,
-            spawner: asked.spawner.cast_signed(),
-            spawner_ended: asked.spawner_ended,
-            spare: None,
-        };
-        Ok((passed, attached))
+        }
     }
 
     /// Asks for a supervisor, and waits until the spawner accepts. The inner error says why a spawner failed, which is then
     /// replaced.
-    async fn ask(&self, attached: Attached) -> io::Result<(io::Result<Asked>, Attached)> {
+    async fn ask(&self, attached: Attached) -> io::Result<(io::Result<Passed>, Attached)> {
         let (control, theirs) = std::os::unix::net::UnixStream::pair()?;
         // Nothing may fail once the command runs.
-        let mut control = watched(control.into())?;
+        let control = watched(control.into())?;
         // On a thread for blocking work, because the spawner can be busy.
         let spawner = self.clone();
         let sending = move || {
-            let fds: Vec<_> = std::iter::once(theirs.as_fd())
-                .chain(attached.descriptors())
-                .collect();
-            let sent = spawner.send(attached.frame(), &fds)?;
+            let sent = spawner.send(attached.frame(), &attached.with(&theirs))?;
             Ok::<_, io::Error>((sent, attached))
         };
         let sent = tokio::task::spawn_blocking(sending).await;
-        let ((spawner, spawner_ended), attached) = sent.map_err(io::Error::other)??;
-        let failed = match timeout(PATIENCE, accepted(&mut control)).await {
-            Ok(Ok(())) => {
-                let asked = Asked {
+        let (origin, attached) = sent.map_err(io::Error::other)??;
+        let failed = match timeout(PATIENCE, accepted(&control)).await {
+            Ok(Ok(commands)) => {
+                let passed = Passed {
                     control,
-                    spawner,
-                    spawner_ended,
+                    spare: commands.map(|commands| Spare::new(commands, &origin)),
+                    origin,
                 };
-                return Ok((Ok(asked), attached));
+                return Ok((Ok(passed), attached));
             }
             Ok(Err(error)) => error,
             Err(_) => io::Error::other("no answer in 10 s"),
@@ -197,7 +178,7 @@ impl Spawner {
         // A command of the same user can freeze the spawner, or take its descriptors.
         let why = format!("does not work ({failed}): another is started beside it");
         let this = self.clone();
-        let replacing = move || this.replace(spawner, &why, false);
+        let replacing = move || this.replace(origin.pid, &why, false);
         let replaced = tokio::task::spawn_blocking(replacing).await;
         replaced.map_err(io::Error::other)??;
         Ok((Err(failed), attached))
@@ -220,12 +201,15 @@ impl Spawner {
     }
 }
 
-/// Waits until the spawner accepts a start.
-async fn accepted(control: &mut UnixStream) -> io::Result<()> {
+/// Waits until the spawner accepts a start. Returns the socket on which the supervisor gets further commands, if it is to have some.
+async fn accepted(control: &UnixStream) -> io::Result<Option<OwnedFd>> {
     let mut frame = [0; FRAME];
-    control.read_exact(&mut frame).await?;
+    let (count, fds) = receive(control, &mut frame).await?;
+    if count != FRAME {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     match Frame::decode(frame)? {
-        Frame::Accepted => Ok(()),
+        Frame::Accepted => Ok(fds.into_iter().next()),
         Frame::Failed { errno } => Err(io::Error::from_raw_os_error(errno)),
         _ => Err(io::Error::other("the spawner answered something else")),
     }
