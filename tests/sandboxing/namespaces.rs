@@ -320,6 +320,28 @@ fn of_chat(site: &Site) -> u32 {
     *all.first().unwrap()
 }
 
+/// A supervisor loads it for its first command, and later ones inherit it.
+#[needs(namespaces)]
+#[tokio::test]
+async fn each_command_has_one_filter_of_system_calls() {
+    let filters = |status: &str| {
+        let line = |line: &str| {
+            line.strip_prefix("Seccomp_filters:")?
+                .trim()
+                .parse::<u32>()
+                .ok()
+        };
+        status.lines().find_map(line)
+    };
+    let own = filters(&std::fs::read_to_string("/proc/self/status").unwrap());
+    let site = Site::new(DEFAULT);
+    for _ in 0..3 {
+        let status = site.works("cat /proc/self/status").await;
+        assert_eq!(filters(&status), own.map(|own| own + 1));
+        site.is_refused("unshare -Ur true").await;
+    }
+}
+
 /// The kernel ends everything in the namespaces with their first process.
 #[needs(namespaces)]
 #[tokio::test]

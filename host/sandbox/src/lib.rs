@@ -40,7 +40,7 @@ pub use places::{Lent, Places, credentials, is_of_system};
 pub use plan::Plan;
 pub use policy::{Mode, ModeError, Narrower, Policy};
 pub use prepare_error::PrepareError;
-pub use recipe::{ApplyError, Part, Recipe};
+pub use recipe::{ApplyError, Inherited, Part, Recipe};
 pub use report::{Gap, Report};
 pub use sandbox::Sandbox;
 pub use support::{Layer, Support};

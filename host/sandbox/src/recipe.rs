@@ -24,6 +24,11 @@ pub struct Recipe {
     pub(crate) filter: BpfProgram,
 }
 
+/// The encoded recipe whose filter of system calls a process has applied to itself. The processes that it starts inherit the filter: the
+/// kernel takes longer to load one than for all other steps.
+#[derive(Debug, Default)]
+pub struct Inherited(Option<Vec<u8>>);
+
 /// A step that failed. The process may be partly in the sandbox, and must end.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot apply the sandbox: {part}: {error}")]
@@ -132,6 +137,44 @@ impl Recipe {
         self.ruleset.iter().map(AsFd::as_fd)
     }
 
+    /// Applies the filter of this recipe, which was decoded from these bytes, to this process, unless that was done for an earlier child. The
+    /// next child inherits it, and [`Recipe::apply`] leaves it out. If this process has the filter of another recipe, the child applies its
+    /// own as well.
+    ///
+    /// # Errors
+    ///
+    /// If a step fails. This process may be partly in the sandbox then.
+    pub fn let_inherit(
+        &mut self,
+        encoded: &[u8],
+        inherited: &mut Inherited,
+    ) -> Result<(), ApplyError> {
+        if self.filter.is_empty() {
+            return Ok(());
+        }
+        match &inherited.0 {
+            None => {
+                rustix::thread::set_no_new_privs(true).map_err(Part::NoNewPrivileges.failed())?;
+                self.apply_filter()?;
+                inherited.0 = Some(encoded.to_vec());
+            }
+            Some(known) if known == encoded => {}
+            Some(_) => return Ok(()),
+        }
+        self.filter.clear();
+        Ok(())
+    }
+
+    fn apply_filter(&self) -> Result<(), ApplyError> {
+        seccompiler::apply_filter(&self.filter).map_err(|error| ApplyError {
+            part: Part::Seccomp,
+            error: match error {
+                seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
+                _ => io::ErrorKind::InvalidInput.into(),
+            },
+        })
+    }
+
     /// Puts this thread, and every program that it executes, into the sandbox. This cannot be undone. Call it in a forked, single-threaded
     /// process as the last step before the exec. It only makes system calls, and allocates no memory.
     ///
@@ -149,13 +192,7 @@ impl Recipe {
             sys::restrict_self(ruleset.as_fd()).map_err(Part::Landlock.failed())?;
         }
         if !self.filter.is_empty() {
-            seccompiler::apply_filter(&self.filter).map_err(|error| ApplyError {
-                part: Part::Seccomp,
-                error: match error {
-                    seccompiler::Error::Prctl(error) | seccompiler::Error::Seccomp(error) => error,
-                    _ => io::ErrorKind::InvalidInput.into(),
-                },
-            })?;
+            self.apply_filter()?;
         }
         Ok(())
     }

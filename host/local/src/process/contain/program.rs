@@ -66,6 +66,8 @@ struct Spawner {
     limits: OwnLimits,
     /// The limits that commands begin with.
     of_commands: CommandLimits,
+    /// Whether its commands are those of one chat, in one sandbox.
+    is_of_chat: bool,
     /// Whether its commands outlive the host.
     keeps: bool,
     /// How often each supervisor of a kept command was stopped since the host is gone.
@@ -108,7 +110,7 @@ impl Spawner {
         sys::send(socket.as_fd(), &Frame::Ready.encode(), &[])?;
         let of_commands = CommandLimits::take();
         let limits = OwnLimits::read();
-        let first = spare::fork(&limits, of_commands);
+        let first = spare::fork(&limits, of_commands, false);
         if let Ok((_, commands)) = &first {
             _ = sys::send(
                 socket.as_fd(),
@@ -135,6 +137,7 @@ impl Spawner {
             supervisors: first.into_iter().map(Pid::as_raw).collect(),
             limits,
             of_commands,
+            is_of_chat: false,
             keeps: false,
             stops: HashMap::new(),
             orphans: None,
@@ -253,12 +256,11 @@ impl Spawner {
         _ = sys::send(start.control.as_fd(), &accepted, &attached);
         drop(ours);
         match sys::fork(None) {
-            Ok(Side::Child) => spare::serve(
-                theirs.map(OwnedFd::from),
-                Some(start),
-                &self.limits,
-                self.of_commands,
-            ),
+            Ok(Side::Child) => {
+                let (commands, limits) =
+                    (theirs.map(OwnedFd::from), (&self.limits, self.of_commands));
+                spare::serve(commands.as_ref(), Some(start), limits, self.is_of_chat)
+            }
             Ok(Side::Parent(pid)) => {
                 self.supervisors.insert(pid.as_raw());
             }

@@ -16,7 +16,7 @@ use super::terminal::Terminal;
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::terms::Terms;
 use crate::process::contain::wire::Request;
-use toolhost_sandbox::Recipe;
+use toolhost_sandbox::{Inherited, Recipe};
 
 /// The longest command that can be an argument, in bytes: Linux takes 131,072 in one, with its final NUL.
 const MOST_IN_ARGUMENT: usize = 131_071;
@@ -57,14 +57,23 @@ struct Prepared {
 }
 
 /// Starts the shell of a request and returns once it has executed, or could not. The host is sent the terminal of the command on `stdin`.
+/// `inherited` is the filter of system calls that this process has for its commands, if all of them have the same one.
 pub(super) fn start(
     request: OwnedFd,
     ruleset: Option<OwnedFd>,
     [output, stdin]: [&OwnedFd; 2],
     cgroup: Option<&OwnedFd>,
     limits: CommandLimits,
+    inherited: Option<&mut Inherited>,
 ) -> io::Result<Started> {
-    let prepared = Prepared::read(request, ruleset)?;
+    let mut prepared = Prepared::read(request, ruleset)?;
+    // A filter keeps this process from a fork into a cgroup.
+    if let Some(inherited) = inherited.filter(|_| cgroup.is_none()) {
+        let Prepared {
+            request, sandbox, ..
+        } = &mut prepared;
+        sandbox.let_inherit(&request.sandbox, inherited)?;
+    }
     let terminal = match prepared.request.terminal {
         Some(size) => Some(Terminal::open(size, stdin)?),
         None => None,

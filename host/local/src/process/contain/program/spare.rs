@@ -19,13 +19,19 @@ use crate::process::contain::wire::{FRAME, Frame};
 use toolhost_state::own_limits::OwnLimits;
 
 /// Forks a supervisor that waits for commands. Returns its process id, and the host's end of the socket on which it gets them: it ends
-/// when that is closed. `limits` are its own, and `of_commands` those that its commands begin with.
-pub(super) fn fork(limits: &OwnLimits, of_commands: CommandLimits) -> io::Result<(Pid, OwnedFd)> {
+/// when that is closed. `limits` are its own, and `of_commands` those that its commands begin with. `is_of_chat`: its commands will all
+/// have the same sandbox.
+pub(super) fn fork(
+    limits: &OwnLimits,
+    of_commands: CommandLimits,
+    is_of_chat: bool,
+) -> io::Result<(Pid, OwnedFd)> {
     let (ours, theirs) = UnixStream::pair()?;
     match sys::fork(None)? {
         Side::Child => {
             drop(ours);
-            serve(Some(theirs.into()), None, limits, of_commands)
+            let theirs = OwnedFd::from(theirs);
+            serve(Some(&theirs), None, (limits, of_commands), is_of_chat)
         }
         Side::Parent(pid) => Ok((pid, ours.into())),
     }
@@ -33,22 +39,22 @@ pub(super) fn fork(limits: &OwnLimits, of_commands: CommandLimits) -> io::Result
 
 /// Supervises a command, if there is a first one, and then those that come on a socket, until the host closes it.
 pub(super) fn serve(
-    commands: Option<OwnedFd>,
+    commands: Option<&OwnedFd>,
     mut first: Option<Start>,
-    limits: &OwnLimits,
-    of_commands: CommandLimits,
+    (limits, of_commands): (&OwnLimits, CommandLimits),
+    is_of_chat: bool,
 ) -> ! {
     let mut keep: Vec<_> = first.iter().flat_map(Start::descriptors).collect();
-    keep.extend(commands.iter().map(AsRawFd::as_raw_fd));
+    keep.extend(commands.map(AsRawFd::as_raw_fd));
     if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }
-    let mut prepared = supervisor::Prepared::new();
+    let mut prepared = supervisor::Prepared::new(is_of_chat);
     if first.is_none() {
         shell::warm_up();
     }
     loop {
-        let next = || wait(commands.as_ref()?, limits);
+        let next = || wait(commands?, limits);
         let Some(start) = first.take().or_else(next) else {
             sys::exit(0)
         };

@@ -26,6 +26,7 @@ use crate::process::contain::own_children::OwnChildren;
 use crate::process::contain::sys;
 use crate::process::contain::tree::{ROUND_MS, Tree};
 use crate::process::contain::wire::{FRAME, Frame, Frames};
+use toolhost_sandbox::Inherited;
 use toolhost_state::own_limits::OwnLimits;
 
 /// The time between SIGTERM and SIGKILL when the host is gone.
@@ -44,6 +45,7 @@ struct Supervisor {
     host: Option<OwnedFd>,
     frames: Frames,
     events: Events,
+    inherited: Option<Inherited>,
     cgroup: Option<Killer>,
     /// The frame that told the host how the shell ended.
     exited: Option<Frame>,
@@ -76,16 +78,19 @@ enum Ending {
 pub(super) struct Prepared {
     own: OwnChildren,
     events: Events,
+    /// The filter of system calls that this process has for its commands; `None`: they can have different ones.
+    inherited: Option<Inherited>,
 }
 
 impl Prepared {
-    /// Makes this process a supervisor without a command.
-    pub(super) fn new() -> io::Result<Self> {
+    /// Makes this process a supervisor without a command. `is_of_chat`: its commands will all have the same sandbox.
+    pub(super) fn new(is_of_chat: bool) -> io::Result<Self> {
         _ = nix::unistd::setsid();
         nix::sys::prctl::set_child_subreaper(true)?;
         Ok(Self {
             own: OwnChildren::open(),
             events: Events::new()?,
+            inherited: is_of_chat.then(Inherited::default),
         })
     }
 }
@@ -120,7 +125,11 @@ impl Supervisor {
         } = start;
         let begun = (|| {
             _ = nix::sys::prctl::set_name(c"toolhost-super");
-            let Prepared { own, events } = prepared?;
+            let Prepared {
+                own,
+                events,
+                mut inherited,
+            } = prepared?;
             events.listen_to(&control)?;
             let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
             let killer = match killer.transpose() {
@@ -136,13 +145,30 @@ impl Supervisor {
             let earlier = waited();
             // Once the shell has started, nothing may fail: the caller would hear that the command did not start.
             let streams = [&output, &stdin];
-            let shell = shell::start(request, ruleset, streams, cgroup.as_ref(), of_command)?;
-            Ok::<_, io::Error>((events, own, killer, shell, limits, earlier))
+            let shell = shell::start(
+                request,
+                ruleset,
+                streams,
+                cgroup.as_ref(),
+                of_command,
+                inherited.as_mut(),
+            )?;
+            let prepared = Prepared {
+                own,
+                events,
+                inherited,
+            };
+            Ok::<_, io::Error>((prepared, killer, shell, limits, earlier))
         })();
-        let (events, own, killer, shell, limits, earlier) = begun.map_err(|error| {
+        let (prepared, killer, shell, limits, earlier) = begun.map_err(|error| {
             let errno = error.raw_os_error().unwrap_or(nix::libc::EIO);
             _ = sys::send(control.as_fd(), &Frame::Failed { errno }.encode(), &[]);
         })?;
+        let Prepared {
+            own,
+            events,
+            inherited,
+        } = prepared;
         drop(stdin);
         let shell::Started {
             pid: shell,
@@ -168,6 +194,7 @@ impl Supervisor {
             host: Some(control),
             frames: Frames::default(),
             events,
+            inherited,
             cgroup: killer,
             exited: None,
             ending: Ending::No,
@@ -355,6 +382,7 @@ impl Supervisor {
         Prepared {
             own: self.own,
             events: self.events,
+            inherited: self.inherited,
         }
     }
 

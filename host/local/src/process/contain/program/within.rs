@@ -151,7 +151,11 @@ impl Enter {
                 sys::close_all_but(&[own.as_raw_fd()])?;
                 let (limits, of_commands) = limits;
                 let spawner = Spawner::new(own, (limits.clone(), of_commands), first)?;
-                Ok(Spawner { keeps, ..spawner })
+                Ok(Spawner {
+                    keeps,
+                    is_of_chat: true,
+                    ..spawner
+                })
             }),
             Err(()) => sys::exit(1),
         };
@@ -178,7 +182,7 @@ impl Enter {
             .enter()
             .map_err(|error| refuse(&self.socket, &error.error, &error.to_string()))?;
         // Without it, the first command asks for one, and learns why there is none.
-        let first = spare::fork(limits, of_commands).ok();
+        let first = spare::fork(limits, of_commands, true).ok();
         let commands = first.iter().map(|(_, commands)| commands.as_fd());
         let found: Vec<_> = entered.descriptors().chain(commands).collect();
         let sent = namespaces::send(&self.socket, &Frame::Ready.encode(), &found);
