@@ -124,17 +124,22 @@ impl Mount {
 
     /// Attaches the mount at a path. Returns `false` if the path does not exist or leads through a link now.
     pub(super) fn attach(&self, path: &Path) -> io::Result<bool> {
-        let Some(place) = open(path)? else {
-            return Ok(false);
-        };
+        match open(path)? {
+            Some(place) => self.attach_at(&place),
+            None => Ok(false),
+        }
+    }
+
+    /// As [`Mount::attach`], at an open path.
+    fn attach_at(&self, place: &OwnedFd) -> io::Result<bool> {
         let flags =
             MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-        match move_mount(&self.0, c"", &place, c"", flags) {
+        match move_mount(&self.0, c"", place, c"", flags) {
             Ok(()) => Ok(true),
             // It has been removed since it was opened.
             Err(Errno::NOENT) => Ok(false),
             // One of them is a directory, and the other is none. The kernel has two errors for that, and others for one of them.
-            Err(Errno::NOTDIR | Errno::INVAL) if self.is_directory()? != is_directory(&place)? => {
+            Err(Errno::NOTDIR | Errno::INVAL) if self.is_directory()? != is_directory(place)? => {
                 Ok(false)
             }
             Err(error) => Err(error.into()),
@@ -153,8 +158,10 @@ impl Mount {
         }
         let below = below::relative(path);
         if self.is_directory()? {
-            below::make(Path::new("/"), below, OF_A_PLACE)?;
-        } else if let (Some(parent), Some(name)) = (below.parent(), below.file_name())
+            let made = below::make(Path::new("/"), below, OF_A_PLACE)?;
+            return made.map_or(Ok(false), |place| self.attach_at(&place));
+        }
+        if let (Some(parent), Some(name)) = (below.parent(), below.file_name())
             && let Some(parent) = below::make(Path::new("/"), parent, OF_A_PLACE)?
         {
             let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
