@@ -1,6 +1,8 @@
 //! Commands in their sandbox, below a real host. Most tests do the same with the sandbox off, where it must succeed: otherwise a
 //! test would also pass for a reason of its own.
 
+/// Sandboxes that are made before their chats begin.
+mod ahead;
 /// Two chats of one host.
 mod chats;
 /// Paths that are closed to commands and to the tools for files.

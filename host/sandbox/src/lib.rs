@@ -44,4 +44,4 @@ pub use recipe::{ApplyError, Inherited, Part, Recipe};
 pub use report::{Gap, Report};
 pub use sandbox::Sandbox;
 pub use support::{Layer, Support};
-pub use view::{EnterError, Entered, LayerMounts, View};
+pub use view::{EnterError, Entered, LayerMounts, MountTable, View};

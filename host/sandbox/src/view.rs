@@ -5,6 +5,7 @@
 
 mod bytes;
 mod copies;
+mod current;
 mod enter;
 mod layers;
 mod loopback;
@@ -23,6 +24,7 @@ use crate::places::Places;
 use crate::plan::Plan;
 use crate::policy::Policy;
 
+pub use current::MountTable;
 pub use enter::{EnterError, Entered};
 pub use layers::LayerMounts;
 pub(crate) use protected::unprotected;

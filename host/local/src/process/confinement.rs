@@ -1,11 +1,13 @@
 //! The sandboxes of commands. Each chat has a sandbox of its own, because it has its own temporary files, and one more for each narrower
 //! policy of a plugin or a call.
 
+mod ahead;
 mod confined;
 mod egress;
 mod homes;
 mod layers;
 mod refusals;
+mod support;
 
 use std::borrow::Cow;
 use std::fs::Permissions;
@@ -25,12 +27,13 @@ use toolhost_store::HostState;
 
 use super::contain::Directories;
 use super::{Environment, Error, Spawner, room, shortage};
-pub use confined::support;
+use ahead::Ahead;
 pub(super) use confined::{Common, Confined, OwnDirectories};
 pub(super) use egress::DenialObserver;
 use homes::Homes;
 pub(crate) use homes::in_root as homes_in_root;
 pub use layers::lack_of_layers;
+pub use support::support;
 
 /// The name of the directory for temporary files of commands, within the state directory.
 const TEMPORARY: &str = "tmp";
@@ -45,6 +48,10 @@ pub const VARIABLES: [&str; 2] = ["TMPDIR", "TMUX_TMPDIR"];
 #[derive(Debug)]
 pub(super) struct Confinement {
     common: Common,
+    /// The workspace of starts that name no other.
+    workspace: Arc<Path>,
+    /// The sandbox of its next chat.
+    ahead: Ahead,
     homes: Homes,
     /// The state directory, if there is one.
     state: Option<PathBuf>,
@@ -134,6 +141,8 @@ impl Confinement {
         let others = common.adopt(kept);
         let confinement = Self {
             common,
+            workspace: workspace.into(),
+            ahead: Ahead::default(),
             homes: Homes::new(state.as_deref(), &others),
             state,
             kept: kept
@@ -218,7 +227,7 @@ impl Confinement {
 
     /// Returns the sandbox of a chat with a policy, and makes it if there is none. Blocks on the disk.
     fn make_now(
-        &self,
+        self: &Arc<Self>,
         workspace: Arc<Path>,
         sandboxes: &SharedSandboxes,
         chat: Option<&ChatId>,
@@ -232,27 +241,53 @@ impl Confinement {
         if let Some(confined) = sandboxes.find(&workspace, &policy) {
             return Ok(confined);
         }
-        if sandboxes.directory.is_none() && policy.mode != Mode::Off {
-            sandboxes.directory = self.make_directory()?;
-        }
-        let own = match policy.mode {
-            Mode::Off => OwnDirectories::default(),
-            Mode::ReadOnly | Mode::Workspace => {
-                let home = self.make_home(&workspace)?;
-                OwnDirectories {
-                    temporary: sandboxes.directory.clone(),
-                    are_taken: home.as_ref().is_some_and(|home| self.homes.are_taken(home)),
-                    home,
+        let is_usual = *workspace == *self.workspace && policy == self.common.policy;
+        let is_next = is_usual && sandboxes.directory.is_none();
+        let ahead = match is_next {
+            true => self.take_ahead(),
+            false => None,
+        };
+        let confined = match ahead {
+            Some((confined, directory)) => {
+                sandboxes.directory = Some(directory);
+                confined
+            }
+            None => {
+                if sandboxes.directory.is_none() && policy.mode != Mode::Off {
+                    sandboxes.directory = self.make_directory()?;
                 }
+                let own = match policy.mode {
+                    Mode::Off => OwnDirectories::default(),
+                    Mode::ReadOnly | Mode::Workspace => {
+                        self.own_directories(&workspace, sandboxes.directory.clone())?
+                    }
+                };
+                self.common.confine(&workspace, &policy, own, chat)?
             }
         };
-        let confined = self.common.confine(&workspace, &policy, own, chat)?;
+        if is_next {
+            self.expect_another();
+        }
         sandboxes.made.push(Made {
             workspace,
             policy,
             confined: confined.clone(),
         });
         Ok(confined)
+    }
+
+    /// Makes the directories of a chat in a workspace, besides its temporary one.
+    fn own_directories(
+        &self,
+        workspace: &Path,
+        temporary: Option<PathBuf>,
+    ) -> Result<OwnDirectories, Error> {
+        let home = self.make_home(workspace)?;
+        Ok(OwnDirectories {
+            temporary,
+            are_taken: home.as_ref().is_some_and(|home| self.homes.are_taken(home)),
+            home,
+        })
     }
 
     /// Returns the parent of temporary directories. Without one, commands share that of the system and have no namespaces, so a shortage is
@@ -355,6 +390,7 @@ impl Confinement {
 
     /// Removes the temporary files of all chats, and the mounts over the layers of homes. All commands must have ended.
     pub(super) fn close(&self) {
+        self.close_ahead();
         self.common.layers.close();
         if let Some(Some(temporary)) = self.temporary.get() {
             remove(temporary.path());

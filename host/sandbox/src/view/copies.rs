@@ -13,7 +13,7 @@ use super::mounts::{EMPTY, Mount};
 
 /// The most bytes of a file, and the most directories below each other, that are copied. What is beyond is left out.
 const MOST_BYTES: u64 = 64 << 10;
-const MOST_DEEP: usize = 2;
+pub(super) const MOST_DEEP: usize = 2;
 
 /// Makes a file system with copies of the files in a directory that this user may read. Links are replaced by what they lead to.
 pub(super) fn of(directory: &Path) -> io::Result<Mount> {

@@ -233,3 +233,36 @@ proptest! {
         _ = View::decode(&bytes);
     }
 }
+
+/// The root stands for that of a view, in which each path shows itself.
+#[test]
+fn a_view_is_current_while_its_paths_show_what_is_there() {
+    let setup = Setup::new();
+    let root = fs::File::open("/").unwrap().into();
+    let begun = std::time::SystemTime::now();
+    let later = begun + std::time::Duration::from_hours(1);
+    let is_current = |path: &str, shown, since| {
+        let view = View {
+            steps: vec![Step::new(setup.path(path), shown)],
+            network: NetworkAccess::Open,
+        };
+        view.is_current(&root, since)
+    };
+    let files = |of: &str| Shown::Files {
+        of: setup.path(of),
+        writable: false,
+    };
+    assert!(is_current("work", files("work"), begun));
+    assert!(is_current("gone", files("gone"), begun));
+    for (path, of) in [("work", "data"), ("work", "gone"), ("gone", "work")] {
+        assert!(!is_current(path, files(of), begun), "{path}, {of}");
+    }
+    assert!(is_current("work", Shown::Nothing, begun));
+    // No mount begins there.
+    assert!(!is_current("work", Shown::Itself, begun));
+    let copies = |of: &str| Shown::Copies { of: setup.path(of) };
+    assert!(is_current("work", copies("work"), later));
+    assert!(is_current("work", copies("gone"), begun));
+    fs::write(setup.path("work/.git/config"), "").unwrap();
+    assert!(!is_current("work", copies("work"), begun));
+}

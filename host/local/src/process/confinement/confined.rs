@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::time::SystemTime;
 
 use parking_lot::Mutex;
 use rustix::fs::{OFlags, openat};
@@ -23,8 +23,9 @@ use super::VARIABLES;
 use super::egress::{DenialObserver, Egress, Reports};
 use super::layers::{AllLayers, HomeLayers, lack_of_layers};
 use super::refusals::{no_home, unentered, unprepared};
+use super::support::support;
 use crate::process::contain::{Directories, LayerNamespaces};
-use crate::process::{Command, Environment, Error, Spawner, shortage};
+use crate::process::{Command, Environment, Error, Spawner};
 
 /// Where commands see the shared memory of their namespaces.
 const MEMORY: &str = "/dev/shm";
@@ -105,60 +106,6 @@ struct Directory {
     path: PathBuf,
     /// The path at which commands see it.
     seen_at: PathBuf,
-}
-
-/// How often the namespaces are tried if the machine is short of something, and the first pause between two tries, which doubles.
-const TRIES: u32 = 5;
-const PAUSE: Duration = Duration::from_millis(50);
-
-/// Returns the layers that this machine supports for a policy. The spawner tries the namespaces. Blocks for up to 1 s if the machine is
-/// short of something. Must be called within a tokio runtime.
-///
-/// # Errors
-///
-/// [`PrepareError::Short`] if the machine is still short of it then: whether it supports namespaces is not known.
-pub fn support(policy: &Policy, spawner: Option<&Spawner>) -> Result<Support, PrepareError> {
-    let mut support = Support::detect();
-    if policy.no_namespaces {
-        support.namespaces = Err(Support::NO_NAMESPACES.to_owned());
-    } else if let Some(spawner) = spawner {
-        support.namespaces = try_namespaces(spawner)?;
-    }
-    Ok(support)
-}
-
-/// Tries namespaces with every feature. The inner error says why the kernel forbids them.
-fn try_namespaces(spawner: &Spawner) -> Result<Result<(), String>, PrepareError> {
-    let mut pause = PAUSE;
-    for attempt in 1.. {
-        let error = match spawner.within(&View::trial(), None) {
-            Ok(_) => break,
-            Err(error) => error,
-        };
-        let short = shortage::of_namespaces(&error);
-        // A process that was killed may have been short of memory, or the kernel kills for a forbidden call.
-        let is_temporary = short.is_some() || error.kind() == ErrorKind::ConnectionAborted;
-        if is_temporary && attempt < TRIES {
-            std::thread::sleep(pause);
-            pause *= 2;
-            continue;
-        }
-        return match short {
-            Some(short) if !are_forbidden() => Err(PrepareError::Short(format!(
-                "{short}: {error}; free some, or set --sandbox-no-namespaces to run commands without namespaces"
-            ))),
-            _ => Ok(Err(error.to_string())),
-        };
-    }
-    Ok(Ok(()))
-}
-
-/// Returns whether the operator forbade namespaces by a limit of 0.
-fn are_forbidden() -> bool {
-    ["user", "mnt", "pid", "ipc", "net"].iter().any(|kind| {
-        let limit = std::fs::read_to_string(format!("/proc/sys/user/max_{kind}_namespaces"));
-        limit.is_ok_and(|limit| limit.trim() == "0")
-    })
 }
 
 impl Common {
@@ -248,6 +195,18 @@ impl Common {
         own: OwnDirectories,
         chat: Option<&ChatId>,
     ) -> Result<Confined, Error> {
+        let made = self.confine_and_show(workspace, policy, own, chat);
+        made.map(|(confined, _)| confined)
+    }
+
+    /// As [`Common::confine`]. Also returns the view, if there is one.
+    pub(super) fn confine_and_show(
+        &self,
+        workspace: &Path,
+        policy: &Policy,
+        own: OwnDirectories,
+        chat: Option<&ChatId>,
+    ) -> Result<(Confined, Option<View>), Error> {
         let layers = self.layers_for(policy, &own).map_err(no_home)?;
         let confined = self.confine_with(workspace, policy, own, chat, layers.as_ref());
         confined.inspect_err(|_| layers.iter().for_each(|layers| layers.release()))
@@ -278,7 +237,45 @@ impl Common {
         }
     }
 
-    /// As [`Common::confine`], with the layers of the home.
+    /// Returns the paths that the commands of a chat can reach.
+    fn places_of(
+        &self,
+        workspace: &Path,
+        own: &OwnDirectories,
+        layers: Option<&Arc<HomeLayers>>,
+    ) -> Result<Places, Error> {
+        let mut places = self.places(workspace);
+        places.temporary.extend(own.temporary.clone());
+        let place = layers.map(|layers| layers.place());
+        let home = own.home.as_deref();
+        let home = home.map(|home| self.places.open_home(home, place));
+        places.home = home.transpose().map_err(no_home)?.flatten();
+        Ok(places)
+    }
+
+    /// Returns whether [`Common::confine`] would make this sandbox with the common policy now, as it did with these directories at the time
+    /// `since`, when it made this view.
+    pub(super) fn is_current(
+        &self,
+        confined: &Confined,
+        workspace: &Path,
+        own: &OwnDirectories,
+        (view, since): (&View, SystemTime),
+    ) -> bool {
+        let (Ok(places), Some(directory), Ok(Some(root))) = (
+            self.places_of(workspace, own, confined.layers.as_ref()),
+            &own.temporary,
+            confined.root(),
+        ) else {
+            return false;
+        };
+        let plan = Plan::new(&self.policy, &places);
+        !confined.has_ended()
+            && View::of(&plan, directory) == *view
+            && view.is_current(&root, since)
+    }
+
+    /// As [`Common::confine`], with the layers of the home. Also returns the view, if there is one.
     fn confine_with(
         &self,
         workspace: &Path,
@@ -286,18 +283,9 @@ impl Common {
         own: OwnDirectories,
         chat: Option<&ChatId>,
         layers: Option<&Arc<HomeLayers>>,
-    ) -> Result<Confined, Error> {
-        let OwnDirectories {
-            temporary: directory,
-            home,
-            ..
-        } = own;
-        let mut places = self.places(workspace);
-        places.temporary.extend(directory.clone());
-        let place = layers.map(|layers| layers.place());
-        let home = home.map(|home| self.places.open_home(&home, place));
-        places.home = home.transpose().map_err(no_home)?.flatten();
-        let mut directory = directory.map(|path| Directory {
+    ) -> Result<(Confined, Option<View>), Error> {
+        let places = self.places_of(workspace, &own, layers)?;
+        let mut directory = own.temporary.map(|path| Directory {
             seen_at: path.clone(),
             path,
         });
@@ -322,9 +310,10 @@ impl Common {
         let view = within.as_ref().map(|(_, view, entered)| (view, entered));
         let sandbox = Sandbox::of(plan, &support, view);
         let sandbox = Arc::new(sandbox.map_err(|error| unprepared(&error))?);
-        let (mut spawner, mut memory, mut listener) = (None, None, None);
-        if let Some((own, _, entered)) = within {
+        let (mut spawner, mut memory, mut listener, mut view) = (None, None, None, None);
+        if let Some((own, made, entered)) = within {
             spawner = Some(own);
+            view = Some(made);
             memory = entered.open(Path::new(MEMORY)).ok().map(Arc::new);
             listener = entered.listener;
         }
@@ -343,7 +332,7 @@ impl Common {
             Some(_) => Vec::new(),
             None => places.variables_of_home(),
         };
-        Ok(Confined {
+        let confined = Confined {
             sandbox,
             memory,
             directory,
@@ -352,7 +341,8 @@ impl Common {
             layers: layers.cloned(),
             spawner,
             egress,
-        })
+        };
+        Ok((confined, view))
     }
 
     /// Starts a spawner in new namespaces with this view. `None`: this machine has no namespaces, and the commands of the chat stay in those

@@ -56,7 +56,7 @@ impl Registry {
             let all = chats.by_owner.values();
             let mut idle: Vec<_> = all.filter(|chat| chat.rests(Duration::ZERO)).collect();
             idle.sort_by_key(|chat| chat.used());
-            let mut taken = Vec::new();
+            let mut taken = Vec::from_iter(self.confinement.give_back_ahead());
             for chat in idle {
                 if taken.len() >= most {
                     break;
