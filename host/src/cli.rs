@@ -312,6 +312,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Config(_) => "off",
         _ => &arguments.common.log,
     };
+    toolhost_plugin::open_page_map();
     let spans = protect(filter, arguments.common.log_format)?;
     // A spawner has to be forked before there are threads.
     let prepared = match &arguments.command {

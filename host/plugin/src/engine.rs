@@ -205,6 +205,14 @@ impl fmt::Debug for Engine {
     }
 }
 
+/// Opens the page map of this process. With it, a slot of the pool resets only the pages that its last instance has written.
+///
+/// A process that cannot be dumped may not open its page map, so a program calls this before it protects its memory. wasmtime keeps the
+/// file open.
+pub fn open_page_map() {
+    _ = PoolingAllocationConfig::is_pagemap_scan_available();
+}
+
 /// Returns the default limit on the memory of all guests together.
 fn default_memory() -> usize {
     let half = machine::memory().unwrap_or(u64::MAX) / 2;

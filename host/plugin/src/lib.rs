@@ -60,7 +60,7 @@ pub use compiler::Compiler;
 pub use definition::Example;
 pub use definition::is_plugin_name;
 pub use digest::{Digest, InvalidDigest};
-pub use engine::{Engine, EngineError};
+pub use engine::{Engine, EngineError, open_page_map};
 pub use grants::{GrantValue, Grants, InvalidGrant, Preopen};
 pub use header::changes;
 pub use limits::{Ceiling, Limits};
