@@ -344,7 +344,12 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Doctor(options) => options.processes.prepare(),
         Command::Plugin(options) => options.prepare(),
     };
-    block_on(&spans, async {
+    // A program that serves one caller passes its messages on without waking another thread. Guests that compute have threads of their own.
+    let workers = match &arguments.command {
+        Command::Serve(_) | Command::Agent(_) => None,
+        _ => Some(1),
+    };
+    block_on(&spans, workers, async {
         let common = &arguments.common;
         match arguments.command {
             Command::Call(options) => call::run(common, options, prepared).await,

@@ -45,6 +45,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let prepared = agent.prepare();
     block_on(
         &spans,
+        None,
         agent::run(&common, Vec::new(), Box::new(NoTokens), agent, prepared),
     )
 }

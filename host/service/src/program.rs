@@ -71,19 +71,20 @@ pub fn protect(filter: &str, format: LogFormat) -> anyhow::Result<Spans> {
     Ok(spans)
 }
 
-/// Runs a future to its end on a new runtime. The caller must first finish all work that needs a single thread, such as
-/// starting the spawner.
+/// Runs a future to its end on a new runtime with so many workers, by default one for each core. The caller must first finish all work that
+/// needs a single thread, such as starting the spawner.
 ///
 /// # Errors
 ///
 /// If threads cannot be started, or if the future fails.
 pub fn block_on(
     spans: &Spans,
+    workers: Option<usize>,
     run: impl Future<Output = anyhow::Result<ExitCode>>,
 ) -> anyhow::Result<ExitCode> {
     more_descriptors();
     spans.connect();
-    let runtime = threads::runtime("toolhost-worker", None).context("cannot start threads")?;
+    let runtime = threads::runtime("toolhost-worker", workers).context("cannot start threads")?;
     let code = runtime.block_on(async {
         if let Err(error) = own_limits::guard() {
             tracing::warn!(%error, "this process ends if a command lowers its limits of file sizes or CPU time");
