@@ -1,5 +1,11 @@
 //! The program over pipes: lifecycle, lists and calls, and what clients get wrong.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use toolhost_call::call::Actor;
 use toolhost_core::Format;
 
@@ -47,6 +53,49 @@ async fn from_the_handshake_to_the_end() {
         (&json!("mine"), &json!("finished"))
     );
     assert_eq!(client.end().await, [] as [Value; 0]);
+}
+
+/// Node.js starts programs on sockets. Another process may go on with the same ones, so they stay sockets that wait.
+#[test]
+fn a_client_may_give_it_sockets() {
+    let (mut ours, theirs) = UnixStream::pair().unwrap();
+    ours.set_read_timeout(Some(PATIENCE)).unwrap();
+    let workspace = tempfile::tempdir().unwrap();
+    shared_state("mcp/toolhost");
+    let mut program = crate::harness::serving::client()
+        .env("XDG_STATE_HOME", state_dir().join("mcp"))
+        .args(["--log", "error", "mcp", "--workspace"])
+        .arg(workspace.path())
+        .stdin(OwnedFd::from(theirs.try_clone().unwrap()))
+        .stdout(OwnedFd::from(theirs.try_clone().unwrap()))
+        .spawn()
+        .unwrap();
+    let mut replies = BufReader::new(ours.try_clone().unwrap()).lines();
+    // The second message does not fit into the buffers of the socket.
+    let long = "x".repeat(1 << 20);
+    for (id, method, params) in [
+        (1, "initialize", initialize()),
+        (
+            2,
+            "tools/call",
+            json!({ "name": "write_file", "arguments": { "path": "long", "content": long } }),
+        ),
+        (
+            3,
+            "tools/call",
+            json!({ "name": "read_file", "arguments": { "path": "long" } }),
+        ),
+    ] {
+        let request = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        ours.write_all(format!("{request}\n").as_bytes()).unwrap();
+        let reply: Value = serde_json::from_str(&replies.next().unwrap().unwrap()).unwrap();
+        assert_eq!(reply["id"], id, "{reply}");
+        assert!(reply.get("error").is_none(), "{reply}");
+    }
+    let flags = fcntl(&theirs, FcntlArg::F_GETFL).unwrap();
+    assert!(!OFlag::from_bits_retain(flags).contains(OFlag::O_NONBLOCK));
+    ours.shutdown(Shutdown::Write).unwrap();
+    assert!(program.wait().unwrap().success());
 }
 
 /// SIGHUP asks for the files to be read again; the client and its processes go on.

@@ -6,6 +6,7 @@ mod entry;
 mod file;
 mod install;
 mod json;
+mod streams;
 mod toml;
 
 use std::process::ExitCode;
@@ -103,7 +104,7 @@ pub(super) async fn run(
         max_wait: options.max_wait,
         structured: options.structured,
     };
-    let (input, output) = rmcp::transport::io::stdio_pipes();
+    let (input, output) = streams::streams();
     let ended = serve_mcp(host, served, input, output, stop).await?;
     tracing::info!(
         processes = ended.len(),
