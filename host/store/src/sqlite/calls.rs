@@ -174,7 +174,29 @@ impl Core {
 
     /// Stores the end of a call.
     pub(super) fn end(&mut self, ended: &EndedCall) -> Result<(), Fault> {
-        let now = self.now;
+        let (chat, tick) = match self.end_new(ended)? {
+            Some(row) => (row.chat, row.tick),
+            None => self.end_known(ended)?,
+        };
+        self.note(Effect::Touched { chat, tick });
+        Ok(())
+    }
+
+    /// Stores the end of a call whose beginning was not stored, because it only reads. Returns `None` if its name is known.
+    fn end_new(&mut self, ended: &EndedCall) -> Result<Option<CallRow>, Fault> {
+        let call = &ended.call;
+        let key = key(call.chat.as_str(), call.call.as_str());
+        if self.open.contains_key(&key) {
+            return Ok(None);
+        }
+        let (chat, _) = self.chat(&call.chat, &call.principal)?;
+        let mut row = self.row(chat, call, self.now);
+        row.end(ended, self.now);
+        Ok(row.write(&self.connection)?.then_some(row))
+    }
+
+    /// Stores the end of a call whose name is known.
+    fn end_known(&mut self, ended: &EndedCall) -> Result<(i64, i64), Fault> {
         let call = &ended.call;
         let mut known = self.known(&call.chat, &call.call)?;
         if let Some(fence) = known.take_if(|row| row.state == CallState::Tombstone) {
@@ -185,17 +207,15 @@ impl Core {
             Some(row) => row,
             None => {
                 let (chat, _) = self.chat(&call.chat, &call.principal)?;
-                self.row(chat, call, now)
+                self.row(chat, call, self.now)
             }
         };
         if row.state == CallState::Running {
             self.note_end(call.chat.to_string(), row.key);
         }
-        row.end(ended, now);
+        row.end(ended, self.now);
         self.store(&row)?;
-        let (chat, tick) = (row.chat, row.tick);
-        self.note(Effect::Touched { chat, tick });
-        Ok(())
+        Ok((row.chat, row.tick))
     }
 
     /// Forgets a call that began.
