@@ -10,7 +10,7 @@ use super::attacks::ended;
 use super::bench::{Bench, Mode, chat, finished};
 use super::escapes::{Marked, supervisor};
 use super::program::Program;
-use super::survivors::kill_one;
+use super::survivors::{is_spare, kill_one};
 use crate::harness::{PATIENCE, file, is_alive, until, until_dead};
 
 #[tokio::test]
@@ -101,10 +101,6 @@ async fn starts_survive_kills_of_the_spawner() {
 /// Waits until the host has a supervisor that waits for a command, and returns the process ids of those that there are.
 async fn spares(bench: &Bench) -> Vec<u32> {
     let spawner = bench.spawner.pid();
-    let is_spare = |pid: &u32| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-        name.is_ok_and(|name| name.trim() == "toolhost-spare")
-    };
     until("there is a spare supervisor", || {
         if bench.spawner.spares() == 0 {
             return None;
@@ -112,7 +108,7 @@ async fn spares(bench: &Bench) -> Vec<u32> {
         let children = format!("/proc/{spawner}/task/{spawner}/children");
         let children = std::fs::read_to_string(children).unwrap_or_default();
         let pids = children.split_whitespace().map(|pid| pid.parse().unwrap());
-        let spares: Vec<_> = pids.filter(is_spare).collect();
+        let spares: Vec<_> = pids.filter(|pid| is_spare(*pid)).collect();
         (!spares.is_empty()).then_some(spares)
     })
     .await

@@ -90,6 +90,12 @@ fn found(pid: u32) -> Option<Found> {
     })
 }
 
+/// Returns whether a process is a supervisor that waits for a command.
+pub(super) fn is_spare(pid: u32) -> bool {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
+    name.is_ok_and(|name| name.trim() == "toolhost-spare")
+}
+
 pub(super) fn kill_one(pid: u32, signal: Signal) {
     _ = kill(Pid::from_raw(pid.cast_signed()), signal);
 }
@@ -131,7 +137,7 @@ pub(super) struct Expected<'a> {
     pub(super) name: String,
     pub(super) mark: &'a str,
     pub(super) held: &'a Held,
-    /// Its supervisor, if there is one to end as well.
+    /// Its supervisor, if there is one. It ends as well, or waits for another command.
     pub(super) supervisor: u32,
 }
 
@@ -139,7 +145,8 @@ impl Expected<'_> {
     /// What is left of it, as a text.
     fn left(&self, scan: &Scan) -> Option<String> {
         let found = scan.of(self.mark);
-        let supervisor = is_alive(self.supervisor).then_some(self.supervisor);
+        let is_left = is_alive(self.supervisor) && !is_spare(self.supervisor);
+        let supervisor = is_left.then_some(self.supervisor);
         let held = self.held.is_held();
         (!found.is_empty() || supervisor.is_some() || held).then(|| {
             format!(

@@ -75,9 +75,10 @@ async fn next_spawner(site: &Site) -> u32 {
     let pid = Pid::from_raw(before.cast_signed());
     rustix::process::prlimit(pid, Resource::Nofile, limit).unwrap();
     let is_new = |pid: &u32| *pid != before && command_line(*pid) == b"toolhost\0spawner\0";
-    // The supervisors that it has forked ahead of need still work, so that the host notices later.
+    // The supervisors that it has forked before still work. The host notices when all of them are busy.
     loop {
-        site.works("true").await;
+        let chat = format!("busy-{before}");
+        site.start_in(&chat, "exec sleep 60").await;
         let children = super::site::children(site.host());
         if let Some(next) = children.into_iter().find(is_new) {
             return next;

@@ -319,6 +319,7 @@ impl Watch {
                 Ok(Some(Frame::Waited { micros })) => supervised.waited(micros),
                 Ok(Some(Frame::Failed { .. })) => return self.lose(supervised, NEVER_STARTED),
                 Ok(Some(Frame::Killing)) => supervised.killing.store(true, Ordering::Relaxed),
+                Ok(Some(Frame::Last)) => _ = supervised.lent.lock().take(),
                 Ok(Some(Frame::Gone)) => {
                     self.gone = true;
                     supervised.end(false);

@@ -62,6 +62,8 @@ pub(super) enum Frame {
     Exited { code: i32 },
     /// Supervisor to host: this signal ended the shell.
     Signalled { signal: i32 },
+    /// Supervisor to host, before [`Frame::Gone`]: the supervisor can have no other command.
+    Last,
     /// Supervisor to host: no process of the command is left.
     Gone,
     /// Host to supervisor: send this signal to every process.
@@ -109,6 +111,7 @@ impl Frame {
                 let first = i32::from_le_bytes([a, b, c, d]);
                 (15, first, i32::from_le_bytes(rest))
             }
+            Self::Last => (16, 0, 0),
             Self::Keep => (17, 0, 0),
             Self::Mount { joins } => (18, joins.into(), 0),
             Self::CloseInput => (19, 0, 0),
@@ -160,6 +163,7 @@ impl Frame {
             15 => Self::Waited {
                 micros: u64::from_le_bytes(numbers),
             },
+            16 => Self::Last,
             17 => Self::Keep,
             18 => Self::Mount { joins: first != 0 },
             19 => Self::CloseInput,
@@ -314,6 +318,7 @@ mod tests {
             Frame::Failed { errno: 2 },
             Frame::Exited { code: -1 },
             Frame::Signalled { signal: 9 },
+            Frame::Last,
             Frame::Gone,
             Frame::Signal { signal: 15 },
             Frame::Kill,

@@ -49,7 +49,7 @@ pub(super) fn serve(
     if sys::close_all_but(&keep).is_err() {
         sys::exit(1);
     }
-    let mut prepared = supervisor::Prepared::new(is_of_chat);
+    let mut prepared = supervisor::Prepared::new(is_of_chat, limits);
     if first.is_none() {
         shell::warm_up();
     }

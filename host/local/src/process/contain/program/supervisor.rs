@@ -46,6 +46,7 @@ struct Supervisor {
     frames: Frames,
     events: Events,
     inherited: Option<Inherited>,
+    limits: OwnLimits,
     cgroup: Option<Killer>,
     /// The frame that told the host how the shell ended.
     exited: Option<Frame>,
@@ -80,17 +81,20 @@ pub(super) struct Prepared {
     events: Events,
     /// The filter of system calls that this process has for its commands; `None`: they can have different ones.
     inherited: Option<Inherited>,
+    /// The limits of this process, which a command without a sandbox can lower.
+    limits: OwnLimits,
 }
 
 impl Prepared {
-    /// Makes this process a supervisor without a command. `is_of_chat`: its commands will all have the same sandbox.
-    pub(super) fn new(is_of_chat: bool) -> io::Result<Self> {
+    /// Makes this process a supervisor without a command, which has these limits. `is_of_chat`: its commands will all have the same sandbox.
+    pub(super) fn new(is_of_chat: bool, limits: &OwnLimits) -> io::Result<Self> {
         _ = nix::unistd::setsid();
         nix::sys::prctl::set_child_subreaper(true)?;
         Ok(Self {
             own: OwnChildren::open(),
             events: Events::new()?,
             inherited: is_of_chat.then(Inherited::default),
+            limits: limits.clone(),
         })
     }
 }
@@ -129,6 +133,7 @@ impl Supervisor {
                 own,
                 events,
                 mut inherited,
+                limits: own_limits,
             } = prepared?;
             events.listen_to(&control)?;
             let killer = cgroup.as_ref().map(|cgroup| Killer::open(cgroup.as_fd()));
@@ -157,6 +162,7 @@ impl Supervisor {
                 own,
                 events,
                 inherited,
+                limits: own_limits,
             };
             Ok::<_, io::Error>((prepared, killer, shell, limits, earlier))
         })();
@@ -168,6 +174,7 @@ impl Supervisor {
             own,
             events,
             inherited,
+            limits: own_limits,
         } = prepared;
         drop(stdin);
         let shell::Started {
@@ -195,6 +202,7 @@ impl Supervisor {
             frames: Frames::default(),
             events,
             inherited,
+            limits: own_limits,
             cgroup: killer,
             exited: None,
             ending: Ending::No,
@@ -238,6 +246,7 @@ impl Supervisor {
         let alone = self.reap_orphans() == 0 && self.exited.is_some();
         let gone = alone && self.reap_shell();
         if gone {
+            frames.extend((!self.can_have_another()).then_some(Frame::Last));
             frames.push(Frame::Gone);
         }
         if let Some(holding) = &mut self.holding {
@@ -249,6 +258,12 @@ impl Supervisor {
             sys::exit(1);
         }
         gone
+    }
+
+    /// Returns whether this process can have another command. That of a kept one ends, and so does one that cannot restore its limits.
+    fn can_have_another(&self) -> bool {
+        let restore = || self.limits.restore().is_empty();
+        self.holding.is_none() && (restore() || restore())
     }
 
     /// Returns how the shell ended, if it did. It stays a zombie.
@@ -383,6 +398,7 @@ impl Supervisor {
             own: self.own,
             events: self.events,
             inherited: self.inherited,
+            limits: self.limits,
         }
     }
 
