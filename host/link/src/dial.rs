@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use axum::http::{HeaderValue, Request, StatusCode, Uri};
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_tungstenite::client_async_with_config;
@@ -38,6 +39,8 @@ pub struct Dial {
     server: String,
     port: u16,
     tls: Option<Arc<ClientConfig>>,
+    /// The Unix socket of the host, in the place of its address.
+    socket: Option<PathBuf>,
     name: WorkspaceName,
     token: Secret,
     /// The token with which this agent lets the host in.
@@ -76,9 +79,21 @@ impl Dial {
             port: url.port_u16().unwrap_or(port),
             url,
             tls: tls.map(Arc::new),
+            socket: None,
             name,
             token,
             lets_in: Secret::new(""),
+        }
+    }
+
+    /// Makes it of a Unix socket at which a host listens on this machine, the name of this agent, and a token of the host.
+    pub fn unix(socket: &Path, name: WorkspaceName, token: Secret) -> Self {
+        // The request has an address all the same.
+        let url = Uri::from_static("ws://localhost/agents");
+        Self {
+            shown: format!("unix:{}", socket.display()),
+            socket: Some(socket.to_path_buf()),
+            ..Self::new(url, name, token, None)
         }
     }
 
@@ -113,6 +128,10 @@ impl Dial {
 
     async fn try_connect(&self) -> Result<Tunnel, ConnectError> {
         let unreachable = |error| ConnectError::Unreachable(self.shown.clone(), error);
+        if let Some(socket) = &self.socket {
+            let stream = UnixStream::connect(socket).await.map_err(unreachable)?;
+            return self.ask(stream).await;
+        }
         let stream = TcpStream::connect((self.server.as_str(), self.port));
         let stream = stream.await.map_err(unreachable)?;
         stream.set_nodelay(true).map_err(unreachable)?;

@@ -29,10 +29,10 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[command(next_help_heading = "An agent behind a firewall")]
 #[group(skip)]
 pub(crate) struct Options {
-    /// Connect to a host instead of listening: the address of its /agents, such as wss://tools.example.com/agents. The token
-    /// of --token-file needs the scope `connect` there
-    #[arg(long, value_name = "URL", env = "TOOLHOST_CONNECT", value_parser = url)]
-    connect: Option<Uri>,
+    /// Connect to a host instead of listening: the address of its /agents, such as wss://tools.example.com/agents, or the
+    /// socket of a host on this machine, as unix:/PATH. The token of --token-file needs the scope `connect` there
+    #[arg(long, value_name = "URL", env = "TOOLHOST_CONNECT", value_parser = place)]
+    connect: Option<Place>,
     /// The name by which the host finds this agent: that of its workspace [default: the name of this machine]
     #[arg(long, value_name = "NAME", env = "TOOLHOST_NAME", requires = "connect", value_parser = str::parse::<WorkspaceName>)]
     name: Option<WorkspaceName>,
@@ -46,11 +46,26 @@ pub(crate) struct Options {
     connect_ca: Option<PathBuf>,
 }
 
-fn url(text: &str) -> Result<Uri, String> {
-    let wrong = || format!("{text:?} is no address of a host: write it as wss://HOST/agents");
+/// Where a host takes agents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    /// At an address.
+    Url(Uri),
+    /// At a Unix socket, by its absolute path.
+    Socket(PathBuf),
+}
+
+fn place(text: &str) -> Result<Place, String> {
+    let wrong =
+        || format!("{text:?} is no address of a host: write it as wss://HOST/agents or unix:/PATH");
+    if let Some(path) = text.strip_prefix("unix:") {
+        let path = PathBuf::from(path);
+        let is_good = path.is_absolute() && path.file_name().is_some();
+        return is_good.then_some(Place::Socket(path)).ok_or_else(wrong);
+    }
     let url: Uri = text.parse().map_err(|_| wrong())?;
     match matches!(url.scheme_str(), Some("ws" | "wss")) && url.host().is_some() {
-        true => Ok(url),
+        true => Ok(Place::Url(url)),
         false => Err(wrong()),
     }
 }
@@ -62,11 +77,11 @@ impl Options {
     ///
     /// If there is no token, or a file cannot be used.
     pub(crate) fn host(&self, token_file: Option<&Path>) -> anyhow::Result<Option<Dial>> {
-        let Some(url) = &self.connect else {
+        let Some(place) = &self.connect else {
             return Ok(None);
         };
         let token = token::configured(token_file)?;
-        let token = token.context(
+        let token = token.map(Secret::new).context(
             "an agent that connects needs a token of the host: set --token-file or TOOLHOST_TOKEN",
         )?;
         let name = match &self.name {
@@ -74,6 +89,10 @@ impl Options {
             None => {
                 machine().context("the name of this machine is no name of an agent: set --name")?
             }
+        };
+        let url = match place {
+            Place::Url(url) => url,
+            Place::Socket(path) => return Ok(Some(Dial::unix(path, name, token))),
         };
         if url.scheme_str() == Some("ws") && !is_loopback(url) {
             tracing::warn!(
@@ -85,7 +104,6 @@ impl Options {
             Some("wss") => Some(tls::client(self.connect_ca.as_deref())?),
             _ => None,
         };
-        let token = Secret::new(token);
         Ok(Some(Dial::new(url.clone(), name, token, tls)))
     }
 }
@@ -188,5 +206,23 @@ impl Served for Connecting {
 
     fn hurry(&self) {
         self.offer.workspace.kill_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_at_an_address_or_a_socket() {
+        for good in ["ws://127.0.0.1:1/agents", "wss://h/agents"] {
+            assert_eq!(place(good), Ok(Place::Url(good.parse().unwrap())));
+        }
+        let socket = Place::Socket("/run/h.sock".into());
+        assert_eq!(place("unix:/run/h.sock"), Ok(socket));
+        for bad in ["", "http://h/agents", "unix:", "unix:h.sock", "unix:/"] {
+            let text = place(bad).unwrap_err();
+            assert!(text.contains("unix:/PATH"), "{bad}: {text}");
+        }
     }
 }
