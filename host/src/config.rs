@@ -40,6 +40,7 @@ mod problems;
 mod scripts;
 mod section;
 mod store;
+mod templates;
 mod tokens;
 mod values;
 mod watch;
@@ -58,6 +59,7 @@ use problems::{Lines, Positions, below};
 use section::Section;
 use toolhost_core::{PluginSet, SCRIPT, named_files};
 use toolhost_http::webhooks::Webhook;
+use toolhost_machine::Template;
 use toolhost_package::Lock;
 use toolhost_state::trusted::{self, UntrustedError, check_directory};
 
@@ -86,6 +88,7 @@ pub struct Config {
     plugins: Plugins,
     tokens: Vec<NamedToken>,
     workspaces: Workspaces,
+    templates: BTreeMap<String, Template>,
     store: Option<Store>,
     cluster: Cluster,
     webhooks: Vec<(String, Webhook)>,
@@ -178,6 +181,7 @@ impl Config {
                 .section_of("plugins", plugins::WRITTEN)
                 .map(|section| plugins::read(section, &base))
                 .unwrap_or_default(),
+            templates: templates::read(&mut section, &base),
             tokens: section
                 .section_of("tokens", tokens::WRITTEN)
                 .map(|section| tokens::read(section, &base))
@@ -236,6 +240,7 @@ impl Config {
             plugins: Plugins::new(),
             tokens: Vec::new(),
             workspaces: Workspaces::default(),
+            templates: BTreeMap::new(),
             store: None,
             cluster: Cluster::default(),
             webhooks: Vec::new(),

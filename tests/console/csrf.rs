@@ -18,6 +18,7 @@ fn changes() -> Vec<(Method, &'static str)> {
         (Method::POST, "/v1/chats/a/links"),
         (Method::POST, "/v1/plugins/shell/disable"),
         (Method::PUT, "/v1/workspaces/w"),
+        (Method::POST, "/v1/workspaces/w"),
         (Method::POST, "/mcp"),
     ]
 }

@@ -2,6 +2,7 @@
 
 mod agents;
 mod lives;
+mod machines;
 mod making;
 mod stopping;
 mod tokens;

@@ -72,6 +72,7 @@ use plugins::{Listed, Plugins};
 pub use ports::{OUTPUT_TOOL, PortError};
 pub use start_error::StartError;
 use toolhost_link::Agents;
+use toolhost_machine::Machines;
 use workspaces::Workspaces;
 pub use workspaces::{Located, Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 
@@ -91,6 +92,8 @@ struct Inner {
     workspaces: Arc<Workspaces>,
     /// The agents that this host uses, if it uses any.
     agents: Option<Arc<Agents>>,
+    /// The machines that this host makes, if it has templates.
+    machines: Option<Arc<Machines>>,
     /// The default workspace, if it is on this machine and the host opened it for itself.
     local: Option<Arc<Local>>,
     /// The totals of the workspace as of the last [`Host::observe`].
@@ -364,6 +367,11 @@ impl Host {
     /// [`Refused::Unreadable`] if the store cannot say.
     pub async fn status(&self, chat: &ChatId, id: &CallId) -> Result<Option<CallStatus>, Refused> {
         self.inner.ledger.status(chat, id).await
+    }
+
+    /// Returns the machines that this host makes; `None` if it has no templates.
+    pub fn machines(&self) -> Option<&Arc<Machines>> {
+        self.inner.machines.as_ref()
     }
 
     /// Returns the agents that this host uses; `None` if it uses none.

@@ -222,7 +222,9 @@ impl From<WorkspaceError> for Problem {
     fn from(error: WorkspaceError) -> Self {
         let kind = match &error {
             WorkspaceError::UnknownWorkspace(_) => Kind::UNKNOWN_WORKSPACE,
-            WorkspaceError::ForeignWorkspace => Kind::FOREIGN_WORKSPACE,
+            WorkspaceError::ForeignWorkspace | WorkspaceError::ForeignTemplate(_) => {
+                Kind::FOREIGN_WORKSPACE
+            }
             WorkspaceError::BoundedActor => Kind::BOUNDED_TOKEN,
             WorkspaceError::ChatBound { .. } => Kind::CHAT_BOUND,
             WorkspaceError::OtherHost { .. } | WorkspaceError::AgentElsewhere { .. } => {
@@ -236,6 +238,7 @@ impl From<WorkspaceError> for Problem {
             WorkspaceError::Changing(_) | WorkspaceError::TooManyWorkspaces(_) => Kind::BUSY,
             WorkspaceError::WorkspaceFailed { .. }
             | WorkspaceError::Unreachable(_)
+            | WorkspaceError::Stopped(_)
             | WorkspaceError::NotApproved { .. } => Kind::WORKSPACE_UNAVAILABLE,
             WorkspaceError::Unrecorded(_) => Kind::UNRECORDED,
         };

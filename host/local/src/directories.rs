@@ -182,7 +182,7 @@ impl Directories {
 fn directory(spec: &Spec) -> Result<&DirectorySpec, ProviderError> {
     match spec {
         Spec::Directory(spec) => Ok(spec),
-        Spec::Agent(_) => Err(ProviderError::Invalid(
+        Spec::Agent(_) | Spec::Template(_) => Err(ProviderError::Invalid(
             "this workspace is none of a directory".into(),
         )),
     }

@@ -11,12 +11,14 @@ use axum::routing::{any, get};
 use axum::{Extension, Router};
 use serde_json::json;
 use toolhost_core::Host;
-use toolhost_http::access::{Principal, Scope, Token, Tokens};
+use toolhost_http::access::{Access, Principal, Scope, Token, Tokens};
 use toolhost_http::forward::remove_of_connection;
+use toolhost_http::limits::Limits;
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_http::{Edge, body};
 use toolhost_link::tunnel;
 use toolhost_link::{AGENTS, Alive, CONNECT, Dialled, PassError, PassedBody};
+use toolhost_machine::Machines;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::operation::VERSION;
@@ -30,7 +32,8 @@ const AGAIN: u64 = 1;
 #[derive(Clone, Debug)]
 struct Connecting {
     host: Host,
-    tokens: Tokens,
+    /// The tokens that may become invalid; `None` for those of machines, which do not.
+    tokens: Option<Tokens>,
     /// Since when agents are sent to other hosts.
     leaving: Arc<OnceLock<Instant>>,
 }
@@ -44,12 +47,31 @@ impl Connecting {
 }
 
 pub(super) fn routes(host: &Host, tokens: &Tokens) -> Router {
+    connecting(host, Some(tokens.clone()))
+}
+
+fn connecting(host: &Host, tokens: Option<Tokens>) -> Router {
     let state = Connecting {
         host: host.clone(),
-        tokens: tokens.clone(),
+        tokens,
         leaving: Arc::default(),
     };
     Router::new().route(AGENTS, get(connect)).with_state(state)
+}
+
+/// Returns the route on which the agents of machines connect. The token of a machine lets in its agent alone.
+pub(super) fn of_machines(host: &Host, machines: &Arc<Machines>) -> Router {
+    let edge = Edge::new(Access::default(), Limits::new(0, |_| false));
+    let machines = Arc::clone(machines);
+    let tokens = move |request: &Request| {
+        let name = name(request)?;
+        let token = Token::new(machines.token(&name).reveal()).ok()?;
+        let pattern = name.as_str().parse().ok()?;
+        let agent = Principal::new("host", [Scope::Connect], None, None);
+        Some(Tokens::new([(token, agent.with_workspaces([pattern]))]))
+    };
+    let routes = edge.admit_by(connecting(host, None), tokens);
+    edge.around(routes, host.metrics().clone(), &[], None)
 }
 
 /// Returns the routes on which other hosts use the agents that are connected to this one. A request has the token of its agent.
@@ -169,7 +191,7 @@ async fn connect(
             (dialled.reaches_elsewhere(), host.leaving(), host.over());
         let ends = async {
             tokio::select! {
-                () = tokens.until_gone(principal) => "its token is not valid any more",
+                () = until_gone(tokens, principal) => "its token is not valid any more",
                 () = over.cancelled() => "this host stops",
                 () = host_leaves.cancelled(), if leaves && leaving.get().is_none() => {
                     leaving.get_or_init(Instant::now);
@@ -184,4 +206,12 @@ async fn connect(
         host.audit().record("agent_disconnected", fields);
     });
     Ok(response)
+}
+
+/// Waits until a principal is not known any more.
+async fn until_gone(tokens: Option<Tokens>, principal: Principal) {
+    match tokens {
+        Some(tokens) => tokens.until_gone(principal).await,
+        None => std::future::pending().await,
+    }
 }

@@ -21,11 +21,12 @@ use std::sync::Arc;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::http::Method;
 use axum::{Extension, Router};
+use tokio_util::sync::{CancellationToken, DropGuard};
 use toolhost_call::call::MAX_ARGUMENTS;
 use toolhost_core::Host;
 use toolhost_http::access::{Access, Tokens};
 use toolhost_http::limits::Limits;
-use toolhost_http::{Edge, Listeners, Readiness, Reword, problem};
+use toolhost_http::{Edge, Listener, Listeners, Readiness, Reword, problem};
 use toolhost_workspace::process::Info;
 use utoipa::openapi::OpenApi;
 
@@ -88,6 +89,7 @@ pub async fn serve(
 ) -> io::Result<Vec<Info>> {
     let parts = parts.into();
     let routes = router(parts.clone(), access);
+    let _machines = take_machines(&parts.host)?;
     parts.mcp.take_over().await;
     let ending = async {
         shutdown.await;
@@ -95,6 +97,26 @@ pub async fn serve(
     };
     let live = toolhost_http::serve(listeners, routes, parts.host.metrics(), ending).await?;
     Ok(live.unwrap_or_default())
+}
+
+/// Listens for the agents of machines, if the host makes any, until the result is dropped.
+fn take_machines(host: &Host) -> io::Result<Option<DropGuard>> {
+    let Some(machines) = host.machines() else {
+        return Ok(None);
+    };
+    // A container may run its agent as any user; the state directory keeps the users of this machine out.
+    let listener = Listener::unix(machines.socket().to_path_buf(), 0o666);
+    let listener = listener.map_err(io::Error::other)?.with_tokens_only();
+    let routes = agents::of_machines(host, machines);
+    let (metrics, over) = (host.metrics().clone(), CancellationToken::new());
+    let ending = over.clone();
+    tokio::spawn(async move {
+        let served = toolhost_http::serve(listener, routes, &metrics, ending.cancelled()).await;
+        if let Err(error) = served {
+            tracing::error!(%error, "the agents of machines cannot connect");
+        }
+    });
+    Ok(Some(over.drop_guard()))
 }
 
 /// A host that is asked whether it is ready.

@@ -14,6 +14,7 @@ mod events_of_all;
 mod files;
 mod health;
 mod json_body;
+mod machines;
 mod notices;
 mod now;
 mod pages;
@@ -21,6 +22,7 @@ mod paths;
 mod plugins;
 mod ports;
 mod processes;
+mod templates;
 mod tools;
 mod workspaces;
 
@@ -55,6 +57,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .merge(ports::routes())
         .merge(chats::routes())
         .merge(workspaces::routes())
+        .merge(machines::routes())
+        .merge(templates::routes())
         .merge(plugins::routes())
         .merge(audit::routes())
         .merge(health::routes())

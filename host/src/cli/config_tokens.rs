@@ -89,6 +89,10 @@ fn token(named: &NamedToken) -> Result<Token, String> {
 fn principal(named: &NamedToken) -> Principal {
     let (scopes, chats) = (named.scopes.iter().copied(), named.chats.clone());
     let principal = Principal::new(&named.name, scopes, chats, named.tools.clone());
+    let principal = match &named.templates {
+        Some(templates) => principal.with_templates(templates.clone()),
+        None => principal,
+    };
     match &named.workspaces {
         Some(patterns) => principal.with_workspaces(patterns.iter().cloned()),
         None => principal,

@@ -158,6 +158,7 @@ pub(super) async fn run(
                 Some(webhooks) => builder.courier(Arc::clone(webhooks)),
                 None => builder,
             };
+            let builder = builder.templates(plan.config.templates().clone());
             builder.agents(AgentsConfig {
                 hosts: cluster::hosts(&plan.config),
                 ..workspaces.agents.clone()

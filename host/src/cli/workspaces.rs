@@ -1,5 +1,6 @@
-//! `toolhost workspaces`: list, show, make and remove workspaces.
+//! `toolhost workspaces`: list, show, make, start, stop and remove workspaces.
 
+mod machines;
 mod table;
 mod text;
 
@@ -23,6 +24,7 @@ const EXAMPLES: &str = "\
 Examples:
   toolhost workspaces list
   toolhost workspaces create team-a/web --git https://git.example.com/web.git --idle 30days
+  toolhost workspaces create team-a/box --machine debian --parameter size=2
   toolhost workspaces delete team-a/web --force
   toolhost workspaces show team-a/web --server http://127.0.0.1:7411 --token-file token";
 
@@ -42,7 +44,15 @@ enum Command {
     Show(Show),
     /// Make a workspace; its files are made when the first call runs in it
     #[command(alias = "new")]
-    Create(Create),
+    Create(Box<Create>),
+    /// List the templates of machines, of which --machine takes one
+    Templates(machines::Templates),
+    /// Start the machine of a workspace, and wait until it can be used
+    Start(machines::Start),
+    /// Stop the machine of a workspace, and keep its files
+    Stop(machines::Stop),
+    /// Print what was written while the machine of a workspace was made and started
+    Log(machines::Start),
     /// Remove a workspace and its files
     #[command(alias = "rm", alias = "remove")]
     Delete(Delete),
@@ -101,6 +111,12 @@ struct Create {
     /// Ask the server's lookup service for the agent that has it
     #[arg(long, conflicts_with_all = ["template", "git", "idle", "agent", "agent_url"])]
     lookup: bool,
+    /// Make it on a machine of its own, of this template of [templates]
+    #[arg(long, value_name = "TEMPLATE", conflicts_with_all = ["template", "git", "idle", "agent", "agent_url", "lookup"])]
+    machine: Option<String>,
+    /// A parameter of the template of the machine; can be repeated. A value that is JSON is taken as such
+    #[arg(long, value_name = "NAME=VALUE", requires = "machine", value_parser = machines::parameter)]
+    parameter: Vec<(String, Value)>,
     /// After how long without a call or a process it is removed, such as 30days [default: never]
     #[arg(long, value_name = "TIME", value_parser = toolhost_service::time::time)]
     idle: Option<Duration>,
@@ -131,6 +147,10 @@ pub(super) async fn run(common: &Common, options: Options) -> anyhow::Result<Exi
                 .await?;
             common.report(&text::render(&made), &made)?;
         }
+        Command::Templates(options) => machines::templates(common, &options).await?,
+        Command::Start(options) => machines::start(common, &options).await?,
+        Command::Stop(options) => machines::stop(common, &options).await?,
+        Command::Log(options) => machines::log(common, &options).await?,
         Command::Delete(options) => {
             let server = options.remote.required(common)?;
             let removed = server.remove_workspace(&options.name, options.force);
@@ -193,6 +213,12 @@ fn spec(options: &Create) -> anyhow::Result<Value> {
             "provider": "agent", "agent": options.agent, "url": options.agent_url,
             "token": token.as_deref().map(str::trim),
         })));
+    }
+    if let Some(template) = &options.machine {
+        let parameters: serde_json::Map<_, _> = options.parameter.iter().cloned().collect();
+        return Ok(json!({
+            "provider": "template", "template": template, "parameters": parameters,
+        }));
     }
     let mut spec = json!({ "provider": "directory" });
     let mut set = |key: &str, value: Value| {

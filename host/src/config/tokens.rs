@@ -31,6 +31,8 @@ pub struct NamedToken {
     pub tools: Option<BTreeSet<String>>,
     /// The workspaces that it reaches; `None`: those of its chats if it has `chats`, or else all.
     pub workspaces: Option<Vec<WorkspacePattern>>,
+    /// The templates from which it makes machines; `None`: all.
+    pub templates: Option<BTreeSet<String>>,
 }
 
 /// How the server recognises a token.
@@ -127,12 +129,13 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
         section.wrong("tools", "name at least one, or leave it out for all");
     }
     let workspaces = workspaces(&mut section);
+    let templates: Option<BTreeSet<String>> = section.texts("templates").map(BTreeSet::from_iter);
     let everywhere = [Scope::Agent, Scope::Admin];
     for scope in everywhere
         .into_iter()
         .filter(|scope| scopes.contains(scope))
     {
-        for bound in ["chats", "tools", "workspaces"] {
+        for bound in ["chats", "tools", "workspaces", "templates"] {
             if section.has_key(bound) {
                 let name = scope.name();
                 section.wrong(
@@ -152,6 +155,7 @@ fn named(name: &str, mut section: Section<'_, '_>, base: &Path) -> Option<NamedT
         chats,
         tools,
         workspaces,
+        templates,
     })
 }
 

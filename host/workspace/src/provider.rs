@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 
@@ -37,7 +38,8 @@ pub trait Provider: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ProviderError::NotMade`] if it is not there and begins with files: [`Provider::make`] makes those.
+    /// [`ProviderError::NotMade`] if it is not there and begins with files: [`Provider::make`] makes those. [`ProviderError::Stopped`] if it
+    /// has to be started first: [`Provider::start`].
     fn open<'a>(
         &'a self,
         name: &'a WorkspaceName,
@@ -63,6 +65,97 @@ pub trait Provider: fmt::Debug + Send + Sync {
         name: &'a WorkspaceName,
         spec: &'a Spec,
     ) -> BoxFuture<'a, Result<(), ProviderError>>;
+
+    /// Returns whether an open workspace can be used as it is. Otherwise the host opens it anew.
+    fn is_usable(&self, name: &WorkspaceName, spec: &Spec) -> bool {
+        _ = (name, spec);
+        true
+    }
+
+    /// Starts a workspace that is stopped, so that it can be opened.
+    fn start<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        _ = (name, spec);
+        Box::pin(async { Err(ProviderError::without_machine()) })
+    }
+
+    /// Stops a workspace, and keeps its files. Nothing of a chat runs in it any more. One that does not run is no error.
+    fn stop<'a>(
+        &'a self,
+        name: &'a WorkspaceName,
+        spec: &'a Spec,
+    ) -> BoxFuture<'a, Result<(), ProviderError>> {
+        _ = (name, spec);
+        Box::pin(async { Err(ProviderError::without_machine()) })
+    }
+
+    /// Finds out in which phase a workspace is, if that is not known.
+    fn look<'a>(&'a self, name: &'a WorkspaceName, spec: &'a Spec) -> BoxFuture<'a, ()> {
+        _ = (name, spec);
+        Box::pin(async {})
+    }
+
+    /// Returns the phase of a workspace as far as it is known; `None` for a workspace without a machine of its own.
+    fn phase(&self, name: &WorkspaceName) -> Option<Phase> {
+        _ = name;
+        None
+    }
+
+    /// Returns the last lines about the making and starting of a workspace; `None` if this provider keeps none.
+    fn log(&self, name: &WorkspaceName) -> Option<String> {
+        _ = name;
+        None
+    }
+
+    /// Returns what happens to a workspace without a call or a process.
+    fn idleness(&self, spec: &Spec) -> Idleness {
+        Idleness {
+            removed_after: spec.idle(),
+            ..Idleness::default()
+        }
+    }
+}
+
+/// The phase of a workspace that has a machine of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The machine is being made.
+    Creating,
+    /// The machine starts, its agent connects, or the start-up script runs.
+    Starting,
+    /// The workspace can be used.
+    Ready,
+    /// The workspace can be used, and its start-up script has failed.
+    StartFailed,
+    /// The workspace can be used, and its start-up script still runs after its time.
+    StartTimeout,
+    /// The machine is being stopped.
+    Stopping,
+    /// The machine does not run.
+    Stopped,
+    /// The machine could not be made, started or stopped, or its agent did not connect.
+    Failed,
+}
+
+impl Phase {
+    /// Returns whether the workspace can be used.
+    pub fn is_up(self) -> bool {
+        matches!(self, Self::Ready | Self::StartFailed | Self::StartTimeout)
+    }
+}
+
+/// What happens to a workspace without a call or a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Idleness {
+    /// After how long it is stopped; `None`: never.
+    pub stopped_after: Option<Duration>,
+    /// After how long it is removed; `None`: never.
+    pub removed_after: Option<Duration>,
+    /// Whether a call in a stopped workspace is refused, and does not start it.
+    pub stays_stopped: bool,
 }
 
 /// Returns a workspace that records the changes made through it.
@@ -94,6 +187,9 @@ pub enum ProviderError {
     /// The workspace is not there, and begins with files that were not made yet. Nothing was done.
     #[error("the workspace is not made yet")]
     NotMade,
+    /// The workspace is stopped. Nothing was done.
+    #[error("the workspace is stopped: start it with `toolhost workspaces start`")]
+    Stopped,
     /// The operator refused to have the workspace made. Nothing was done.
     #[error("the workspace was not made: {0}")]
     NotApproved(String),
@@ -107,6 +203,11 @@ pub enum ProviderError {
 }
 
 impl ProviderError {
+    /// Returns the error of an operation on the machine of a workspace that has none.
+    fn without_machine() -> Self {
+        Self::Invalid("a workspace of this provider has no machine of its own".into())
+    }
+
     /// Returns the error with its reason, for the operator.
     pub fn detail(&self) -> String {
         match self {
@@ -124,6 +225,8 @@ pub enum Spec {
     Directory(DirectorySpec),
     /// The workspace of an agent, which may be on another machine.
     Agent(AgentSpec),
+    /// A machine that the host makes as a template of the operator says. The agent in it connects to the host.
+    Template(TemplateSpec),
 }
 
 /// A workspace that is a directory, which the host makes when it is first used.
@@ -158,6 +261,17 @@ pub struct AgentSpec {
     /// The token with which the agent at this address lets hosts in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub token: Option<Secret>,
+}
+
+/// A workspace on a machine of its own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateSpec {
+    /// The name of the template.
+    pub template: String,
+    /// The values of its parameters. Those that are missing have their defaults.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub parameters: Map<String, Value>,
 }
 
 /// A repository to clone.
@@ -231,6 +345,7 @@ impl Spec {
         match self {
             Self::Directory(spec) => spec.has_files(),
             Self::Agent(_) => false,
+            Self::Template(_) => true,
         }
     }
 
@@ -239,6 +354,7 @@ impl Spec {
         match self {
             Self::Directory(_) => "directory",
             Self::Agent(_) => "agent",
+            Self::Template(_) => "template",
         }
     }
 
@@ -246,7 +362,7 @@ impl Spec {
     pub fn idle(&self) -> Option<Duration> {
         match self {
             Self::Directory(spec) => spec.idle_seconds.map(Duration::from_secs),
-            Self::Agent(_) => None,
+            Self::Agent(_) | Self::Template(_) => None,
         }
     }
 
@@ -262,13 +378,13 @@ impl Spec {
             (Self::Agent(this), Self::Agent(other)) => {
                 this.agent == other.agent && this.url.is_some() == other.url.is_some()
             }
-            (Self::Directory(_), Self::Agent(_)) | (Self::Agent(_), Self::Directory(_)) => false,
+            _ => false,
         }
     }
 
     /// Returns whether its processes are those of an agent, and not of this host.
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self, Self::Agent(_))
+        matches!(self, Self::Agent(_) | Self::Template(_))
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Actor {
     name: Arc<str>,
     tools: ToolSet,
     workspaces: Reach,
+    /// The templates from which it may make machines.
+    templates: ToolSet,
 }
 
 /// Some tools by their names; `None`: all.
@@ -35,6 +37,7 @@ impl Actor {
             name: name.into(),
             tools: None,
             workspaces: Reach::All,
+            templates: None,
         }
     }
 
@@ -49,6 +52,20 @@ impl Actor {
     #[must_use]
     pub fn with_workspaces(self, workspaces: Reach) -> Self {
         Self { workspaces, ..self }
+    }
+
+    /// Returns the actor bound to these templates.
+    #[must_use]
+    pub fn with_templates(self, templates: BTreeSet<String>) -> Self {
+        Self {
+            templates: Some(Arc::new(templates)),
+            ..self
+        }
+    }
+
+    /// Returns whether the actor may see this template, and make machines from it.
+    pub fn may_use_template(&self, template: &str) -> bool {
+        includes(&self.templates, template)
     }
 
     /// Returns the name.

@@ -19,6 +19,9 @@ pub enum WorkspaceError {
         "this token is for some tools only: it makes no workspace with a template or a repository; make it with another token"
     )]
     BoundedActor,
+    /// The actor is for other templates.
+    #[error("this token is for other templates than {0:?}")]
+    ForeignTemplate(String),
     /// The chat belongs to another workspace, or a call of it ran in the default one.
     #[error(
         "the chat {chat} belongs to the workspace \"{workspace}\" since its first call: use another chat"
@@ -52,6 +55,9 @@ pub enum WorkspaceError {
     /// The workspace cannot be what the request describes.
     #[error("{0}")]
     InvalidWorkspace(String),
+    /// The workspace is stopped, and a call does not start it. Nothing was done.
+    #[error("the workspace \"{0}\" is stopped: start it with `toolhost workspaces start {0}`")]
+    Stopped(WorkspaceName),
     /// The host has no such provider.
     #[error("this server has no workspaces of the provider {0:?}: {advice}", advice = advice(.0))]
     NoProvider(&'static str),
@@ -144,6 +150,7 @@ fn at(address: Option<&str>) -> String {
 fn advice(provider: &str) -> &'static str {
     match provider {
         "agent" => "its operator names agents, or a lookup URL, in [workspaces]",
+        "template" => "its operator names templates as [templates.NAME]",
         _ => {
             "its operator names a directory for them as `root` in [workspaces], or an agent of this name connects"
         }

@@ -87,6 +87,8 @@ const STATES = {
   running: "is-running", queued: "is-queued", lingering: "is-running", finished: "is-good", exited: "is-good", active: "is-good",
   open: "is-good", ok: "is-good", failed: "is-bad", error: "is-bad", lost: "is-bad", quarantined: "is-bad", warning: "is-warning",
   unknown: "is-warning", cancelled: "is-quiet", disabled: "is-quiet", closed: "is-quiet", loading: "is-queued", removing: "is-queued",
+  ready: "is-good", creating: "is-queued", starting: "is-queued", stopping: "is-queued", stopped: "is-quiet",
+  start_failed: "is-warning", start_timeout: "is-warning",
 };
 
 /**

@@ -9,7 +9,7 @@ import { line } from "../core/text.js";
 const EVENTS = ["denied", "command_denied", "approval_refused", "call_started", "call", "call_cancelled", "chat_freed", "chat_ended", "process_start",
   "process_refused", "process_signal", "process_input", "port_connect", "file_write", "file_remove", "file_share", "link_used", "http_request", "used", "plugin", "plugin_failed", "plugin_changed", "plugin_removed", "plugin_enabled",
   "plugin_disabled", "plugin_reloaded", "plugin_quarantined", "tokens_changed", "console_link", "console_login", "settings_changed",
-  "configuration_refused", "workspace_created", "workspace_making", "workspace_made", "workspace_changed", "workspace_removed", "chat_bound", "agent_connected", "agent_disconnected", "approval_asked", "approval_granted", "lost", "left_out",
+  "configuration_refused", "workspace_created", "workspace_making", "workspace_made", "workspace_changed", "workspace_started", "workspace_stopped", "workspace_removed", "chat_bound", "agent_connected", "agent_disconnected", "approval_asked", "approval_granted", "lost", "left_out",
   "start", "stop"];
 
 const COLUMNS = ["time", "event", "principal", "chat", "call", "plugin", "tool"];

@@ -1,5 +1,6 @@
 //! The builder of a host: its parts, and the order in which they start.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +26,7 @@ use toolhost_link::{Agents, AgentsConfig};
 use toolhost_local::files;
 use toolhost_local::process;
 use toolhost_local::{ClaimedDirectories, DirectoriesConfig, Local};
+use toolhost_machine::{Machines, Template};
 use toolhost_plugin::{Cause, CodeCache, Compiler, Engine, Options};
 use toolhost_state::id::ChatId;
 use toolhost_state::state_dir::{StateDir, StateDirError};
@@ -46,6 +48,7 @@ pub struct Builder {
     processes: process::Config,
     directories: Option<DirectoriesConfig>,
     agents: Option<AgentsConfig>,
+    templates: BTreeMap<String, Template>,
     workspace: Option<Arc<dyn Workspace>>,
     state_dir: Option<PathBuf>,
     shared_code: Option<PathBuf>,
@@ -80,6 +83,7 @@ impl Builder {
             processes: process::Config::new(workspace),
             directories: None,
             agents: None,
+            templates: BTreeMap::new(),
             workspace: None,
             state_dir: None,
             shared_code: None,
@@ -280,6 +284,10 @@ impl Builder {
             agents.dialled().find_elsewhere(passages);
         }
         providers.agents = agents.clone().map(|agents| agents as Arc<dyn Provider>);
+        let machines = machines(self.templates, &state, providers.agents.as_ref())?;
+        providers.machines = machines
+            .clone()
+            .map(|machines| machines as Arc<dyn Provider>);
         let store = Arc::clone(state.store());
         let oversight = Oversight {
             audit: self.audit.clone(),
@@ -345,6 +353,7 @@ impl Builder {
             workspace,
             workspaces,
             agents,
+            machines,
             local,
             counted: parking_lot::Mutex::default(),
             files_grant: file_access,
@@ -376,6 +385,12 @@ impl Builder {
         };
         let inner = Arc::new(inner);
         inner.metrics.watch(&inner, observe::add_levels);
+        if let Some(machines) = &inner.machines {
+            tokio::spawn(find_machines(
+                Arc::clone(machines),
+                Arc::clone(&inner.workspaces),
+            ));
+        }
         inner.workspaces.open_all_elsewhere();
         tokio::spawn(keep_up(Arc::downgrade(&inner)));
         if let Some(agents) = inner.agents.as_ref().filter(|_| state.store().is_shared()) {
@@ -393,6 +408,33 @@ impl Builder {
         }
         Ok(Host { inner })
     }
+}
+
+/// Returns the provider of the workspaces of these templates; `None` if there are none.
+fn machines(
+    templates: BTreeMap<String, Template>,
+    state: &HostState,
+    agents: Option<&Arc<dyn Provider>>,
+) -> Result<Option<Arc<Machines>>, StartError> {
+    if templates.is_empty() {
+        return Ok(None);
+    }
+    let (Some(directory), Some(agents)) = (state.directory(), agents) else {
+        return Err(StartError::MachinesNotKept);
+    };
+    // Each of the hosts would make a machine for the same workspace.
+    if state.store().is_shared() {
+        return Err(StartError::MachinesShared);
+    }
+    let machines = Machines::open(templates, &state.link_key(), directory, Arc::clone(agents));
+    let machines = machines.map_err(|source| StartError::Machines { source })?;
+    Ok(Some(Arc::new(machines)))
+}
+
+/// Removes machines that an earlier host left without a workspace, and finds out how the others are.
+async fn find_machines(machines: Arc<Machines>, workspaces: Arc<Workspaces>) {
+    machines.sweep(|| workspaces.with_machines()).await;
+    workspaces.look_at_machines().await;
 }
 
 /// Defines a method for each of these parts of a host, which replaces the part.
@@ -413,6 +455,8 @@ setters! {
     directories: DirectoriesConfig;
     /// Offers workspaces with names, which agents have.
     agents: AgentsConfig;
+    /// Offers workspaces on machines of these templates. They need a state directory and [`Builder::agents`].
+    templates: BTreeMap<String, Template>;
     /// Bounds the time of each single wait of a guest.
     max_wait: Duration;
     /// Replaces the limits of the ledger.

@@ -28,6 +28,24 @@ pub enum StartError {
         /// The reason.
         source: AddressError,
     },
+    /// Machines are found again by what a state directory keeps.
+    #[error(
+        "workspaces of [templates] need a state directory that no other host uses: name one with --state-dir"
+    )]
+    MachinesNotKept,
+    /// Several hosts share the workspaces.
+    #[error(
+        "hosts that share a [store] have no workspaces of [templates]: leave one of the two out"
+    )]
+    MachinesShared,
+    /// The directory for the socket of machines cannot be made.
+    #[error(
+        "the directory for the agents of [templates] cannot be made in the state directory: {source}"
+    )]
+    Machines {
+        /// The reason.
+        source: std::io::Error,
+    },
     /// The state directory cannot be used.
     #[error(transparent)]
     StateDir(#[from] StateDirError),

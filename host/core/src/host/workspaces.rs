@@ -8,6 +8,7 @@ mod binding;
 mod elsewhere;
 mod entry;
 mod homes;
+mod machines;
 mod making;
 mod managing;
 mod of_one;
@@ -198,11 +199,15 @@ impl Workspaces {
         let Place::Named(used) = place else {
             return Ok(Arc::clone(&self.default));
         };
-        if let Some(open) = used.open() {
+        let open = used.open();
+        if let Some(open) = open.as_ref().filter(|_| !used.has_machine()) {
+            return Ok(Arc::clone(open));
+        }
+        let (used, spec) = (used.clone(), used.spec());
+        let provider = self.providers.of(&spec)?;
+        if let Some(open) = open.filter(|_| provider.is_usable(used.name(), &spec)) {
             return Ok(open);
         }
-        let used = used.clone();
-        let provider = self.providers.of(&used.spec())?;
         let provider = Arc::clone(provider);
         let this = Arc::clone(self);
         let name = used.name().clone();
@@ -215,6 +220,7 @@ impl Workspaces {
             .map_err(|error| match error {
                 ProviderError::NotApproved(reason) => WorkspaceError::NotApproved { name, reason },
                 ProviderError::Unreachable(reason) => WorkspaceError::Unreachable(reason),
+                ProviderError::Stopped => WorkspaceError::Stopped(name),
                 other => WorkspaceError::WorkspaceFailed {
                     name,
                     reason: other.to_string(),

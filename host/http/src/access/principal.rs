@@ -63,6 +63,20 @@ impl Principal {
         }
     }
 
+    /// Returns the same principal, bound to these templates of machines.
+    #[must_use]
+    pub fn with_templates(self, templates: BTreeSet<String>) -> Self {
+        let inner = &self.inner;
+        Self {
+            inner: Arc::new(Inner {
+                actor: inner.actor.clone().with_templates(templates),
+                scopes: inner.scopes.clone(),
+                chats: inner.chats.clone(),
+            }),
+            token: self.token,
+        }
+    }
+
     /// Returns the same principal, bound to the workspaces that one of these patterns matches. A principal that is bound to some chats and
     /// to no workspaces uses the workspaces of its chats, and names none.
     #[must_use]

@@ -76,6 +76,8 @@ kinds! {
         "there is no plugin \"wether\"; the plugins are shell, files, weather";
     UNKNOWN_WORKSPACE = 404, "unknown_workspace", "There is no such workspace",
         "there is no workspace \"team-a/web\": make it with PUT /v1/workspaces/team-a/web";
+    UNKNOWN_TEMPLATE = 404, "unknown_template", "There is no such template",
+        "there is no template \"debian\" of machines: GET /v1/templates has them";
     METHOD_NOT_ALLOWED = 405, "method_not_allowed", "This address does not have the method",
         "PATCH is not possible at /v1/tools";
     NOT_ACCEPTABLE = 406, "not_acceptable", "The client does not take what the reply would be",

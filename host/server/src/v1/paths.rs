@@ -33,6 +33,20 @@ pub(super) struct WorkspacePath {
     name: String,
 }
 
+/// The address of a template.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct TemplatePath {
+    /// The template: a name that the operator gave.
+    #[param(
+        min_length = 1,
+        max_length = 128,
+        pattern = r"^(?!\.{1,2}$)[A-Za-z0-9._-]+$",
+        example = "debian"
+    )]
+    name: String,
+}
+
 /// The part after the chat in the address of a call.
 #[derive(IntoParams)]
 #[into_params(parameter_in = Path)]

@@ -3,6 +3,7 @@
 use axum::extract::{Path, Query, Request, State};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use utoipa::openapi::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
@@ -11,15 +12,15 @@ use utoipa_axum::routes;
 use super::chats::EndedProcess;
 use super::paths::WorkspacePath;
 use super::{json_body, pages};
-use toolhost_core::{Host, Removal, WorkspaceInfo, WorkspaceState};
+use toolhost_core::{Host, Removal, WorkspaceInfo};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::{MAX_WORKSPACE_NAME, WorkspaceName};
-use toolhost_workspace::{AgentSpec, DirectorySpec, GitSpec, Quota, Spec};
+use toolhost_workspace::{AgentSpec, DirectorySpec, GitSpec, Quota, Spec, TemplateSpec};
 
 /// The largest body, in bytes.
-const MAX_BODY: usize = 16 << 10;
+pub(super) const MAX_BODY: usize = 16 << 10;
 
 /// The greatest number of a body: the largest that JSON has in every language.
 const MAX_NUMBER: u64 = (1 << 53) - 1;
@@ -34,7 +35,8 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct WorkspaceRequest {
-    /// The provider that makes it: `directory` for a directory on this machine, `agent` for the workspace of an agent.
+    /// The provider that makes it: `directory` for a directory on this machine, `agent` for the workspace of an agent,
+    /// `template` for a machine of its own.
     #[schema(schema_with = providers)]
     provider: Option<String>,
     /// Of `agent`: the name of an agent that the operator gave, or that connects to this server. Without it and `url`, the operator's
@@ -47,9 +49,12 @@ struct WorkspaceRequest {
     /// Of `agent`: the token with which the agent at this address lets the server in. It is in no answer.
     #[schema(max_length = 4096)]
     token: Option<String>,
-    /// The template whose files it begins with: a name that the operator gave.
+    /// Of `directory`: the template whose files it begins with. Of `template`: that of its machine. Both are names that the operator gave.
     #[schema(examples("python"))]
     template: Option<String>,
+    /// Of `template`: the parameters of the template.
+    #[schema(value_type = Option<Object>)]
+    parameters: Option<Map<String, Value>>,
     /// The repository that it begins with, in the place of a template.
     git: Option<Repository>,
     /// The most that its files may take.
@@ -62,7 +67,7 @@ struct WorkspaceRequest {
 fn providers() -> Object {
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .enum_values(Some(["directory", "agent"]))
+        .enum_values(Some(["directory", "agent", "template"]))
         .build()
 }
 
@@ -98,7 +103,7 @@ struct Bounds {
 
 /// A workspace.
 #[derive(Serialize, ToSchema)]
-struct Workspace {
+pub(super) struct Workspace {
     /// Its name.
     #[schema(examples("team-a/web"))]
     name: String,
@@ -134,9 +139,13 @@ struct Workspace {
     /// The address of its agent, if a request gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// The template that it began with.
+    /// The template that it began with, or that of its machine.
     #[serde(skip_serializing_if = "Option::is_none")]
     template: Option<String>,
+    /// The parameters of that template which a request gave.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    #[schema(value_type = Object, required = false)]
+    parameters: Map<String, Value>,
     /// The repository that it began with.
     #[serde(skip_serializing_if = "Option::is_none")]
     git: Option<Repository>,
@@ -149,15 +158,24 @@ struct Workspace {
 }
 
 /// `open`: in use lately. `closed`: the next call opens it, and makes it if it is not there. `failed`: it could not be opened; the next
-/// call tries again. `removing`: it is being removed.
+/// call tries again. `removing`: it is being removed. A workspace with a machine of its own is `creating` or `starting` before it is
+/// `ready`, `stopping` before it is `stopped`, and `failed` if that was not possible. With `start_failed` and `start_timeout` it can be used
+/// as well: its start-up script has failed, or still runs after its time.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = WorkspaceState)]
-enum StateOfWorkspace {
+pub(super) enum StateOfWorkspace {
     Open,
     Closed,
     Failed,
     Removing,
+    Creating,
+    Starting,
+    Ready,
+    StartFailed,
+    StartTimeout,
+    Stopping,
+    Stopped,
 }
 
 /// A page of workspaces.
@@ -215,17 +233,42 @@ impl WorkspaceRequest {
         match self.provider.as_deref() {
             None | Some("directory") => self.into_directory(),
             Some("agent") => self.into_agent(),
+            Some("template") => self.into_template(),
             Some(other) => {
-                let detail =
-                    format!("there is no provider {other:?}; it is \"directory\" or \"agent\"");
+                let detail = format!(
+                    "there is no provider {other:?}; it is \"directory\", \"agent\" or \"template\""
+                );
                 Err(Problem::broken_request(detail))
             }
         }
     }
 
+    fn into_template(self) -> Result<Spec, Problem> {
+        let Self {
+            provider: _,
+            template: Some(template),
+            parameters,
+            agent: None,
+            url: None,
+            token: None,
+            git: None,
+            quota: None,
+            idle_seconds: None,
+        } = self
+        else {
+            let detail = "a machine has a `template` and its `parameters`, and no other keys";
+            return Err(Problem::broken_request(detail));
+        };
+        Ok(Spec::Template(TemplateSpec {
+            template,
+            parameters: parameters.unwrap_or_default(),
+        }))
+    }
+
     fn into_agent(self) -> Result<Spec, Problem> {
         let Self {
             template: None,
+            parameters: None,
             git: None,
             quota: None,
             idle_seconds: None,
@@ -235,7 +278,7 @@ impl WorkspaceRequest {
             token,
         } = self
         else {
-            let detail = "template, git, quota and idle_seconds are of directories, not of agents";
+            let detail = "template, git, quota and idle_seconds are of directories, and parameters of machines: an agent has none of them";
             return Err(Problem::broken_request(detail));
         };
         if agent.is_some() && url.is_some() {
@@ -252,6 +295,10 @@ impl WorkspaceRequest {
     fn into_directory(self) -> Result<Spec, Problem> {
         if self.agent.is_some() || self.url.is_some() || self.token.is_some() {
             let detail = "agent, url and token are of the provider \"agent\"";
+            return Err(Problem::broken_request(detail));
+        }
+        if self.parameters.is_some() {
+            let detail = "parameters are of the provider \"template\"";
             return Err(Problem::broken_request(detail));
         }
         let number = |name: &str, value: Option<u64>| match value {
@@ -280,20 +327,21 @@ impl WorkspaceRequest {
 impl From<WorkspaceInfo> for Workspace {
     fn from(info: WorkspaceInfo) -> Self {
         let provider = info.spec.as_ref().map_or("host", Spec::provider);
-        let (spec, agent) = match info.spec {
-            Some(Spec::Directory(spec)) => (spec, AgentSpec::default()),
-            Some(Spec::Agent(agent)) => (DirectorySpec::default(), agent),
-            None => Default::default(),
-        };
+        let (mut spec, mut agent) = (DirectorySpec::default(), AgentSpec::default());
+        let mut parameters = Map::new();
+        match info.spec {
+            Some(Spec::Directory(given)) => spec = given,
+            Some(Spec::Agent(given)) => agent = given,
+            Some(Spec::Template(given)) => {
+                spec.template = Some(given.template);
+                parameters = given.parameters;
+            }
+            None => {}
+        }
         Self {
             name: info.name.to_string(),
             provider,
-            state: match info.state {
-                WorkspaceState::Open => StateOfWorkspace::Open,
-                WorkspaceState::Closed => StateOfWorkspace::Closed,
-                WorkspaceState::Failed => StateOfWorkspace::Failed,
-                WorkspaceState::Removing => StateOfWorkspace::Removing,
-            },
+            state: info.state.into(),
             problem: info.problem,
             gaps: info.gaps,
             chats: info.chats,
@@ -304,6 +352,7 @@ impl From<WorkspaceInfo> for Workspace {
             agent: agent.agent,
             url: agent.url,
             template: spec.template,
+            parameters,
             git: spec.git.map(|git| Repository {
                 url: git.shown_url(),
                 branch: git.branch,

@@ -82,8 +82,49 @@ impl Server {
         answer.json().context("the server's answer is not JSON")
     }
 
+    /// Starts or stops the machine of a workspace, and returns the workspace.
+    pub(in crate::cli) async fn control_workspace(
+        &self,
+        name: &WorkspaceName,
+        request: &Value,
+    ) -> anyhow::Result<Value> {
+        let body = Some(request.to_string());
+        let answer = self.send(Method::POST, self.url_of(name), body).await;
+        let answer = answer.map_err(|error| missing(error, name))?;
+        answer.json().context("the server's answer is not JSON")
+    }
+
+    /// Returns the log of a workspace.
+    pub(in crate::cli) async fn workspace_log(
+        &self,
+        name: &WorkspaceName,
+    ) -> anyhow::Result<String> {
+        let url = self.url_below("workspace-logs", name);
+        let answer = self.send(Method::GET, url, None).await;
+        let answer = answer.map_err(|error| missing(error, name))?;
+        String::from_utf8(answer.into_bytes()).context("the server's answer is no text")
+    }
+
+    /// Returns the templates of machines that the token may use.
+    pub(in crate::cli) async fn templates(&self) -> anyhow::Result<Vec<Value>> {
+        #[derive(Deserialize)]
+        struct List {
+            templates: Vec<Value>,
+        }
+        let url = self.place.url(&["v1", "templates"]);
+        let answer = self.send(Method::GET, url, None).await?;
+        let list: List = answer
+            .json()
+            .context("the server's answer is no list of templates")?;
+        Ok(list.templates)
+    }
+
     fn url_of(&self, name: &WorkspaceName) -> Url {
-        let path: Vec<_> = ["v1", "workspaces"]
+        self.url_below("workspaces", name)
+    }
+
+    fn url_below(&self, list: &str, name: &WorkspaceName) -> Url {
+        let path: Vec<_> = ["v1", list]
             .into_iter()
             .chain(name.as_str().split('/'))
             .collect();

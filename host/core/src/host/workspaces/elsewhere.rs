@@ -60,8 +60,10 @@ impl Workspaces {
         let asked = self.elsewhere().into_iter().map(async |entry| {
             let name = entry.name.clone();
             let Some(workspace) = entry.open() else {
-                // Nothing of it was used since the host started, or its agent did not answer then.
-                return (name, (!entry.has_problem()).then(Listed::default));
+                // Nothing of it was used since the host started, or its agent did not answer then. A machine that
+                // is not open can be stopped and removed.
+                let is_idle = entry.has_machine() || !entry.has_problem();
+                return (name, is_idle.then(Listed::default));
             };
             let listing = timeout(ONE_OF_MANY, workspace.list_all(query.clone())).await;
             let Ok(Ok(mut listed)) = listing else {
@@ -87,6 +89,23 @@ impl Workspaces {
         let listed = self.list_elsewhere(&query).await.into_iter();
         let counts = listed.map(|(name, listed)| (name, listed.map(|all| all.processes.len())));
         counts.filter(|(_, count)| *count != Some(0)).collect()
+    }
+
+    /// Returns the workspaces that have a machine of their own.
+    pub(in crate::host) fn with_machines(&self) -> Vec<WorkspaceName> {
+        let all = self.elsewhere().into_iter();
+        let all = all.filter(|entry| entry.has_machine());
+        all.map(|entry| entry.name.clone()).collect()
+    }
+
+    /// Finds out in which phase each machine is that an earlier host left.
+    pub(in crate::host) async fn look_at_machines(&self) {
+        for entry in self.elsewhere() {
+            let spec = entry.spec();
+            if let Ok(provider) = self.providers.of(&spec) {
+                provider.look(&entry.name, &spec).await;
+            }
+        }
     }
 
     /// Opens the workspaces of agents that have chats, so that the events and the lists of this host have their processes.

@@ -207,6 +207,11 @@ impl Entry {
         self.state.lock().spec.is_elsewhere()
     }
 
+    /// Returns whether it is on a machine that the host makes and stops.
+    pub(super) fn has_machine(&self) -> bool {
+        matches!(self.state.lock().spec, Spec::Template(_))
+    }
+
     /// Returns the workspace if it is open.
     pub(super) fn open(&self) -> Option<Arc<dyn Workspace>> {
         let state = self.state.lock();
@@ -231,6 +236,19 @@ impl Entry {
     /// Lets calls begin again.
     pub(super) fn reopen(&self) {
         self.state.lock().is_closing = false;
+    }
+
+    /// Notes that it is as it should be.
+    pub(super) fn clear_problem(&self) {
+        self.state.lock().problem = None;
+    }
+
+    /// Drops the open workspace. What runs in it goes on.
+    pub(super) fn drop_open(&self) {
+        let mut state = self.state.lock();
+        if state.open.take().is_some() {
+            state.closed = Some(Instant::now());
+        }
     }
 
     /// Drops the open workspace, and marks the entry as removed.
@@ -309,6 +327,11 @@ impl InUse {
         self.0.spec()
     }
 
+    /// Returns whether the workspace is on a machine that the host makes and stops.
+    pub(super) fn has_machine(&self) -> bool {
+        self.0.has_machine()
+    }
+
     /// Opens the workspace unless it is open. If it begins with files that are not there yet, and there is a need, these are made.
     pub(super) async fn open_with(
         &self,
@@ -317,13 +340,19 @@ impl InUse {
         need: Option<Need>,
     ) -> Result<Arc<dyn Workspace>, ProviderError> {
         let _turn = self.0.opening.lock().await;
-        if let Some(open) = self.open() {
+        let (name, spec) = (&self.0.name, self.0.spec());
+        if let Some(open) = self.open().filter(|_| provider.is_usable(name, &spec)) {
             return Ok(open);
         }
-        let (name, spec) = (&self.0.name, self.0.spec());
         let opened = match (provider.open(name, &spec).await, need) {
             (Err(ProviderError::NotMade), Some(need)) => {
                 match need.make(provider, name, &spec).await {
+                    Ok(()) => provider.open(name, &spec).await,
+                    Err(error) => Err(error),
+                }
+            }
+            (Err(ProviderError::Stopped), Some(need)) => {
+                match need.start(provider, name, &spec).await {
                     Ok(()) => provider.open(name, &spec).await,
                     Err(error) => Err(error),
                 }
@@ -349,7 +378,16 @@ impl InUse {
                 state.open = Some(opened);
                 Ok(workspace)
             }
+            // The next call that needs the machine makes or starts it.
+            Err(error @ (ProviderError::Stopped | ProviderError::NotMade))
+                if spec.is_elsewhere() =>
+            {
+                state.open = None;
+                state.problem = None;
+                Err(error)
+            }
             Err(error) => {
+                state.open = None;
                 state.problem = Some(error.to_string());
                 tracing::error!(workspace = %self.0.name, error = error.detail(), "a workspace cannot be opened");
                 Err(error)

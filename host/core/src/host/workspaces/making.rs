@@ -35,8 +35,10 @@ pub(in crate::host) struct Need {
     approval: Approval,
     trail: Trail,
     principal: String,
-    chat: ChatId,
+    chat: Option<ChatId>,
     call: Option<CallId>,
+    /// Whether a workspace that stays stopped is started.
+    starts: bool,
     /// Cancelled when nothing waits for the workspace any more.
     pub(super) over: CancellationToken,
 }
@@ -47,7 +49,8 @@ impl Oversight {
         let (audit, metrics) = (self.audit.clone(), self.metrics.clone());
         let trail = Trail::new(audit, metrics, INTERFACE.into(), Some(request));
         let principal = request.actor.name();
-        self.need(trail, principal, &request.chat, Some(request.id.clone()))
+        let call = Some(request.id.clone());
+        self.need(trail, principal, Some(&request.chat), call)
     }
 
     /// Returns the need of an operation that names its chat alone.
@@ -55,16 +58,33 @@ impl Oversight {
         let (audit, metrics) = (self.audit.clone(), self.metrics.clone());
         let principal = "host";
         let trail = Trail::of_client(audit, metrics, Some(INTERFACE), principal, Some(chat), None);
-        self.need(trail, principal, chat, None)
+        self.need(trail, principal, Some(chat), None)
     }
 
-    fn need(&self, trail: Trail, principal: &str, chat: &ChatId, call: Option<CallId>) -> Need {
+    /// Returns the need of a client that asks for the start of a workspace.
+    pub(super) fn of_start(&self, principal: &str) -> Need {
+        let (audit, metrics) = (self.audit.clone(), self.metrics.clone());
+        let trail = Trail::of_client(audit, metrics, Some(INTERFACE), principal, None, None);
+        Need {
+            starts: true,
+            ..self.need(trail, principal, None, None)
+        }
+    }
+
+    fn need(
+        &self,
+        trail: Trail,
+        principal: &str,
+        chat: Option<&ChatId>,
+        call: Option<CallId>,
+    ) -> Need {
         Need {
             approval: self.approval.clone(),
             trail,
             principal: principal.to_owned(),
-            chat: chat.clone(),
+            chat: chat.cloned(),
             call,
+            starts: false,
             over: CancellationToken::new(),
         }
     }
@@ -92,6 +112,24 @@ impl Need {
         made
     }
 
+    /// Starts a workspace that is stopped, unless it stays so.
+    pub(super) async fn start(
+        &self,
+        provider: &dyn Provider,
+        name: &WorkspaceName,
+        spec: &Spec,
+    ) -> Result<(), ProviderError> {
+        if provider.idleness(spec).stays_stopped && !self.starts {
+            return Err(ProviderError::Stopped);
+        }
+        let started = provider.start(name, spec).await;
+        let mut fields = described(name, spec, false);
+        let error = started.as_ref().err().map(ProviderError::detail);
+        fields.insert("error".to_owned(), json!(error));
+        self.trail.event("workspace_started", fields);
+        started
+    }
+
     async fn approve(&self, name: &WorkspaceName, spec: &Spec) -> Result<(), ProviderError> {
         if !self.approval.is_configured() {
             return Ok(());
@@ -100,7 +138,7 @@ impl Need {
             .map_err(|error| ProviderError::Failed(error.to_string()))?;
         let question = Question {
             principal: &self.principal,
-            chat: Some(self.chat.as_str()),
+            chat: self.chat.as_ref().map(ChatId::as_str),
             call: self.call.as_ref().map(CallId::as_str),
             plugin: INTERFACE,
             tool: TOOL,
@@ -124,8 +162,17 @@ impl Need {
 fn described(name: &WorkspaceName, spec: &Spec, is_whole: bool) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.insert("workspace".to_owned(), json!(name.as_str()));
-    let Spec::Directory(spec) = spec else {
-        return fields;
+    let spec = match spec {
+        Spec::Directory(spec) => spec,
+        Spec::Agent(_) => return fields,
+        Spec::Template(spec) => {
+            fields.insert("template".to_owned(), json!(spec.template));
+            // A parameter may be a secret.
+            if is_whole {
+                fields.insert("parameters".to_owned(), json!(spec.parameters));
+            }
+            return fields;
+        }
     };
     if let Some(template) = &spec.template {
         fields.insert("template".to_owned(), json!(template));

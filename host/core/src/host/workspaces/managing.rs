@@ -10,7 +10,7 @@ use toolhost_call::call::{Actor, WorkspaceError};
 use toolhost_state::id::ChatId;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::process::{AllQuery, Info};
-use toolhost_workspace::{ProviderError, Spec};
+use toolhost_workspace::{Phase, ProviderError, Spec};
 
 use super::entry::Entry;
 use super::{MOST_WORKSPACES, Workspaces, unrecorded};
@@ -52,9 +52,11 @@ pub enum WorkspaceState {
     Failed,
     /// It is being removed.
     Removing,
+    /// It has a machine of its own, which is in this phase.
+    Machine(Phase),
 }
 
-/// When a workspace is removed.
+/// When a workspace is removed or stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
     /// If nothing runs in it.
@@ -65,7 +67,7 @@ pub enum Removal {
     Forced,
 }
 
-/// A workspace that was removed.
+/// A workspace that was removed or stopped.
 #[derive(Clone, Debug)]
 pub struct RemovedWorkspace {
     /// The processes that were live.
@@ -101,6 +103,11 @@ impl Host {
         }
         if spec.as_ref().is_some_and(Spec::has_files) && !actor.may_use_all() {
             return Err(WorkspaceError::BoundedActor);
+        }
+        if let Some(Spec::Template(spec)) = &spec
+            && !actor.may_use_template(&spec.template)
+        {
+            return Err(WorkspaceError::ForeignTemplate(spec.template.clone()));
         }
         let workspaces = &self.inner.workspaces;
         let _turn = workspaces.changing.lock().await;
@@ -192,7 +199,9 @@ impl Host {
         let is_more = found.len() > max;
         let live = self.live_by_workspace().await;
         let infos = found.into_iter().take(max);
-        let infos = infos.map(|(name, entry)| info(name, entry.as_deref(), live.as_ref()));
+        let workspaces = &self.inner.workspaces;
+        let infos =
+            infos.map(|(name, entry)| workspaces.info(name, entry.as_deref(), live.as_ref()));
         (infos.collect(), is_more)
     }
 
@@ -214,7 +223,8 @@ impl Host {
             false => Some(self.inner.workspaces.present(name).await?),
         };
         let live = self.live_by_workspace().await;
-        Ok(info(name.clone(), entry.as_deref(), live.as_ref()))
+        let workspaces = &self.inner.workspaces;
+        Ok(workspaces.info(name.clone(), entry.as_deref(), live.as_ref()))
     }
 
     /// Removes a workspace: ends what runs in it, and has its provider remove everything that it made. Its chats stay with it: their
@@ -255,8 +265,39 @@ impl Host {
         let workspaces = &self.inner.workspaces;
         let _turn = workspaces.changing.lock().await;
         let entry = workspaces.present(name).await?;
+        let (ended, _reopens) = self.emptied(&entry, removal, actor).await?;
+        // The provider first: a workspace of this name that is made later must never find the old files.
+        if let Ok(provider) = workspaces.providers.of(&entry.spec()) {
+            let removed = provider.remove(name, &entry.spec()).await;
+            removed.map_err(|error| WorkspaceError::WorkspaceFailed {
+                name: name.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        entry.remove();
+        let stored = workspaces.store.put_workspace(entry.stored()).await;
+        if let Err(error) = stored {
+            entry.stay();
+            return Err(unrecorded(&error));
+        }
+        self.inner.audit.record(
+            "workspace_removed",
+            json!({ "principal": actor.name(), "workspace": name.as_str(), "processes": ids(&ended) }),
+        );
+        Ok(RemovedWorkspace { ended })
+    }
+
+    /// Ends what runs in a workspace, in which no call begins until the second part of the result is dropped. Returns the processes that
+    /// were live.
+    pub(super) async fn emptied<'e>(
+        &self,
+        entry: &'e Arc<Entry>,
+        removal: Removal,
+        actor: &Actor,
+    ) -> Result<(Vec<Info>, Reopens<'e>), WorkspaceError> {
+        let (workspaces, name) = (&self.inner.workspaces, &entry.name);
         let calls = entry.close();
-        let _reopens = Reopens(&entry);
+        let reopens = Reopens(entry);
         let processes = self.live_by_workspace().await;
         let processes = processes.and_then(|live| live.get(name).copied().unwrap_or(Some(0)));
         let is_in_use = calls > 0 || processes != Some(0);
@@ -284,8 +325,15 @@ impl Host {
             name: name.clone(),
             reason,
         };
+        let provider = workspaces.providers.of(&entry.spec()).ok();
+        let phase = provider.and_then(|provider| provider.phase(name));
+        let chats = match phase {
+            // Nothing runs on a machine that does not.
+            Some(Phase::Stopped) => Vec::new(),
+            _ => workspaces.chats_of(entry),
+        };
         let mut ended = Vec::new();
-        for chat in workspaces.chats_of(&entry) {
+        for chat in chats {
             match self.end_chat(&chat, &Actor::new(actor.name())).await {
                 Ok(ends) => ended.extend(ends),
                 // An agent that is gone for good must not keep its workspace.
@@ -295,25 +343,7 @@ impl Host {
                 Err(error) => return Err(failed(error.to_string())),
             }
         }
-        // The provider first: a workspace of this name that is made later must never find the old files.
-        if let Ok(provider) = workspaces.providers.of(&entry.spec()) {
-            let removed = provider.remove(name, &entry.spec()).await;
-            removed.map_err(|error| failed(error.to_string()))?;
-        }
-        entry.remove();
-        let stored = workspaces.store.put_workspace(entry.stored()).await;
-        if let Err(error) = stored {
-            entry.stay();
-            return Err(unrecorded(&error));
-        }
-        self.inner.audit.record(
-            "workspace_removed",
-            json!({
-                "principal": actor.name(), "workspace": name.as_str(),
-                "processes": ended.iter().map(|info| info.id.as_str()).collect::<Vec<_>>(),
-            }),
-        );
-        Ok(RemovedWorkspace { ended })
+        Ok((ended, reopens))
     }
 
     /// Returns the workspaces whose agents do not answer now, of those that were used since the host started.
@@ -345,7 +375,7 @@ impl Host {
 }
 
 /// Lets calls begin again in a workspace, when it is dropped.
-struct Reopens<'a>(&'a Entry);
+pub(super) struct Reopens<'a>(&'a Entry);
 
 impl Drop for Reopens<'_> {
     fn drop(&mut self) {
@@ -355,7 +385,7 @@ impl Drop for Reopens<'_> {
 
 impl Workspaces {
     /// Returns a workspace that was not removed, also one that another host has just made.
-    async fn present(&self, name: &WorkspaceName) -> Result<Arc<Entry>, WorkspaceError> {
+    pub(super) async fn present(&self, name: &WorkspaceName) -> Result<Arc<Entry>, WorkspaceError> {
         if let Some(entry) = self.present_here(name) {
             return Ok(entry);
         }
@@ -381,41 +411,54 @@ impl Workspaces {
         let chats = table.chats.iter().filter(|(_, of)| Arc::ptr_eq(of, entry));
         chats.map(|(chat, _)| chat.clone()).collect()
     }
+
+    fn info(
+        &self,
+        name: WorkspaceName,
+        entry: Option<&Entry>,
+        live: Option<&Live>,
+    ) -> WorkspaceInfo {
+        let processes = live.and_then(|live| live.get(&name).copied().unwrap_or(Some(0)));
+        let Some(facts) = entry.map(Entry::facts) else {
+            return WorkspaceInfo {
+                name,
+                spec: None,
+                state: WorkspaceState::Open,
+                problem: None,
+                gaps: Vec::new(),
+                chats: None,
+                calls: None,
+                processes,
+                created_ms: None,
+                used_ms: None,
+            };
+        };
+        let provider = self.providers.of(&facts.spec).ok();
+        let phase = provider.and_then(|provider| provider.phase(&name));
+        let is_silent = facts.is_open && processes.is_none() && facts.spec.is_elsewhere();
+        let problem = is_silent.then(|| SILENT.to_owned()).or(facts.problem);
+        WorkspaceInfo {
+            name,
+            state: match (phase, facts.is_closing, facts.is_open, &problem) {
+                (Some(phase), ..) => WorkspaceState::Machine(phase),
+                (_, true, ..) => WorkspaceState::Removing,
+                (_, _, true, _) => WorkspaceState::Open,
+                (_, _, false, Some(_)) => WorkspaceState::Failed,
+                (_, _, false, None) => WorkspaceState::Closed,
+            },
+            spec: Some(facts.spec),
+            problem,
+            gaps: facts.gaps,
+            chats: Some(facts.chats),
+            calls: Some(facts.calls),
+            processes,
+            created_ms: Some(facts.created_ms),
+            used_ms: Some(facts.used_ms),
+        }
+    }
 }
 
-fn info(name: WorkspaceName, entry: Option<&Entry>, live: Option<&Live>) -> WorkspaceInfo {
-    let processes = live.and_then(|live| live.get(&name).copied().unwrap_or(Some(0)));
-    let Some(facts) = entry.map(Entry::facts) else {
-        return WorkspaceInfo {
-            name,
-            spec: None,
-            state: WorkspaceState::Open,
-            problem: None,
-            gaps: Vec::new(),
-            chats: None,
-            calls: None,
-            processes,
-            created_ms: None,
-            used_ms: None,
-        };
-    };
-    let is_silent = facts.is_open && processes.is_none() && facts.spec.is_elsewhere();
-    let problem = is_silent.then(|| SILENT.to_owned()).or(facts.problem);
-    WorkspaceInfo {
-        name,
-        state: match (facts.is_closing, facts.is_open, &problem) {
-            (true, ..) => WorkspaceState::Removing,
-            (_, true, _) => WorkspaceState::Open,
-            (_, false, Some(_)) => WorkspaceState::Failed,
-            (_, false, None) => WorkspaceState::Closed,
-        },
-        spec: Some(facts.spec),
-        problem,
-        gaps: facts.gaps,
-        chats: Some(facts.chats),
-        calls: Some(facts.calls),
-        processes,
-        created_ms: Some(facts.created_ms),
-        used_ms: Some(facts.used_ms),
-    }
+/// Returns the ids of processes, for the audit trail.
+pub(super) fn ids(processes: &[Info]) -> Vec<&str> {
+    processes.iter().map(|info| info.id.as_str()).collect()
 }

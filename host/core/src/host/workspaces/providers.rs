@@ -11,6 +11,7 @@ use toolhost_workspace::{AgentSpec, DirectorySpec, Provider, Spec};
 pub(in crate::host) struct Providers {
     pub(in crate::host) directories: Option<Arc<dyn Provider>>,
     pub(in crate::host) agents: Option<Arc<dyn Provider>>,
+    pub(in crate::host) machines: Option<Arc<dyn Provider>>,
 }
 
 impl Providers {
@@ -19,6 +20,7 @@ impl Providers {
         let provider = match spec {
             Spec::Directory(_) => &self.directories,
             Spec::Agent(_) => &self.agents,
+            Spec::Template(_) => &self.machines,
         };
         let missing = || WorkspaceError::NoProvider(spec.provider());
         provider.as_ref().ok_or_else(missing)

@@ -1,0 +1,132 @@
+//! Starting and stopping the machines of workspaces, and their logs.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use toolhost_call::call::{Actor, WorkspaceError};
+use toolhost_state::workspace_name::WorkspaceName;
+use toolhost_workspace::{ProviderError, Spec};
+
+use super::entry::Entry;
+use super::managing::ids;
+use super::{Place, Removal, RemovedWorkspace};
+use crate::host::Host;
+
+impl Host {
+    /// Returns the last lines about the machine of a workspace: the output of its engine and of its start-up script. Empty for a workspace
+    /// without a machine.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::UnknownWorkspace`], or [`WorkspaceError::ForeignWorkspace`] if the actor may not name it.
+    pub async fn workspace_log(
+        &self,
+        name: &WorkspaceName,
+        actor: &Actor,
+    ) -> Result<String, WorkspaceError> {
+        let entry = self.named_by(name, actor).await?;
+        let provider = self.inner.workspaces.providers.of(&entry.spec());
+        Ok(provider
+            .ok()
+            .and_then(|provider| provider.log(name))
+            .unwrap_or_default())
+    }
+
+    /// Makes and starts the machine of a workspace, if it does not run, and returns when the workspace can be used. The work goes on if the
+    /// caller drops the future.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::InvalidWorkspace`] if the workspace has no machine of its own.
+    pub async fn start_workspace(
+        &self,
+        name: &WorkspaceName,
+        actor: &Actor,
+    ) -> Result<(), WorkspaceError> {
+        let entry = self.named_by(name, actor).await?;
+        check_machine(&entry)?;
+        let workspaces = &self.inner.workspaces;
+        let place = Place::Named(entry.enter()?);
+        let need = || Some(workspaces.oversight().of_start(actor.name()));
+        workspaces.opened(&place, need).await.map(drop)
+    }
+
+    /// Stops the machine of a workspace, and keeps its files. The work goes on if the caller drops the future.
+    ///
+    /// # Errors
+    ///
+    /// [`WorkspaceError::InvalidWorkspace`] if the workspace has no machine of its own, and [`WorkspaceError::WorkspaceInUse`] if something
+    /// runs in it, unless this is [`Removal::Forced`].
+    pub async fn stop_workspace(
+        &self,
+        name: &WorkspaceName,
+        removal: Removal,
+        actor: &Actor,
+    ) -> Result<RemovedWorkspace, WorkspaceError> {
+        let entry = self.named_by(name, actor).await?;
+        check_machine(&entry)?;
+        let (host, actor) = (self.clone(), actor.clone());
+        let stopping = tokio::spawn(async move { host.stopped(&entry, removal, &actor).await });
+        stopping.await.unwrap_or_else(|error| {
+            Err(WorkspaceError::WorkspaceFailed {
+                name: name.clone(),
+                reason: error.to_string(),
+            })
+        })
+    }
+
+    async fn stopped(
+        &self,
+        entry: &Arc<Entry>,
+        removal: Removal,
+        actor: &Actor,
+    ) -> Result<RemovedWorkspace, WorkspaceError> {
+        let (workspaces, name) = (&self.inner.workspaces, &entry.name);
+        if entry.is_removed() {
+            return Err(WorkspaceError::UnknownWorkspace(name.clone()));
+        }
+        let provider = workspaces.providers.of(&entry.spec())?;
+        let (ended, _reopens) = self.emptied(entry, removal, actor).await?;
+        entry.drop_open();
+        let stopped = provider.stop(name, &entry.spec()).await;
+        self.inner.audit.record(
+            "workspace_stopped",
+            json!({
+                "principal": actor.name(), "workspace": name.as_str(), "processes": ids(&ended),
+                "error": stopped.as_ref().err().map(ProviderError::detail),
+            }),
+        );
+        stopped.map_err(|error| WorkspaceError::WorkspaceFailed {
+            name: name.clone(),
+            reason: error.to_string(),
+        })?;
+        entry.clear_problem();
+        Ok(RemovedWorkspace { ended })
+    }
+
+    /// Returns a workspace with a name that the actor may use.
+    async fn named_by(
+        &self,
+        name: &WorkspaceName,
+        actor: &Actor,
+    ) -> Result<Arc<Entry>, WorkspaceError> {
+        if !actor.may_name(name) {
+            return Err(WorkspaceError::ForeignWorkspace);
+        }
+        if name.is_default() {
+            return Err(WorkspaceError::DefaultWorkspace);
+        }
+        self.inner.workspaces.present(name).await
+    }
+}
+
+/// Checks that a workspace has a machine of its own.
+fn check_machine(entry: &Entry) -> Result<(), WorkspaceError> {
+    match entry.spec() {
+        Spec::Template(_) => Ok(()),
+        Spec::Directory(_) | Spec::Agent(_) => {
+            let text = "only workspaces of the provider \"template\" are started and stopped";
+            Err(WorkspaceError::InvalidWorkspace(text.into()))
+        }
+    }
+}
