@@ -42,6 +42,8 @@ const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// Why the workspace of a machine that ended by itself cannot be used.
 const ENDED: &str = "the machine ended before its agent had connected";
 
+const ENDED_EARLY: &str = "the machine ended while its start-up script ran";
+
 /// The workspaces of templates.
 #[derive(Debug)]
 pub struct Machines {
@@ -103,6 +105,17 @@ impl Place<'_> {
         match self.status().await? {
             Standing::Running { .. } => Ok(()),
             Standing::Missing | Standing::Stopped => Err(self.lost(ENDED).await),
+        }
+    }
+
+    /// Waits until the machine does not run any more.
+    async fn ended(&self) {
+        loop {
+            tokio::time::sleep(ASK_EVERY).await;
+            let standing = self.engine.status(&self.machine, &self.known.log).await;
+            if let Ok(Standing::Missing | Standing::Stopped) = standing {
+                return;
+            }
         }
     }
 
@@ -319,7 +332,11 @@ impl Provider for Machines {
                     let workspace = &*opened.workspace;
                     let running =
                         start_up::run(workspace, settings, &machine.parameters, &since, &known.log);
-                    running.await
+                    // The workspace would wait for an agent that does not come back.
+                    tokio::select! {
+                        phase = running => phase,
+                        () = place.ended() => return Err(place.lost(ENDED_EARLY).await),
+                    }
                 }
             };
             *turn = Some((since, phase));
