@@ -1,7 +1,8 @@
-//! The cost of a trivial tool from outside: `cargo bench --bench serving`, with the parts `pipes` and `http` behind `--`.
+//! The cost of a trivial tool from outside: `cargo bench --bench serving`, with the parts `pipes`, `http` and `processor` behind `--`.
 //!
 //! Over MCP's standard input and output in turns with other servers, as far as they are found; see `serving/peers.rs`. Over HTTP as
-//! many calls a second as a server on one core answers, next to an axum handler that returns the same JSON.
+//! many calls a second as a server on one core answers, and its processor time, next to an axum handler that returns the same JSON; and
+//! its processor time on two cores.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -26,6 +27,8 @@ mod pipes;
 #[allow(dead_code, reason = "other benchmarks use the rest")]
 mod report;
 mod server;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod system;
 
 use std::time::{Duration, Instant};
 
@@ -37,11 +40,15 @@ use connection::Connection;
 use pipes::Pipes;
 use report::{Report, median};
 use server::{Server, on_processor, toolhost};
+use system::processor_time;
 
 /// How many clients call over HTTP at once.
 const CONNECTIONS: usize = 16;
 
 const TRIVIAL: &str = r#"{"tool":"t","arguments":{}}"#;
+
+/// A call of a tool in Rust that asks the host for something.
+const LIST: &str = r#"{"tool":"process_list","arguments":{}}"#;
 
 /// With this variable, this program is the axum handler, which returns the variable's value.
 const REPLY: &str = "TOOLHOST_BENCH_REPLY";
@@ -132,6 +139,65 @@ fn over_http(report: &mut Report) {
     );
 }
 
+/// Makes calls one after the other, and returns the processor time of the server for each.
+fn cost(server: &Server, run: usize, calls: u32) -> Duration {
+    let mut connection = Connection::open(&server.address);
+    let before = processor_time(server.child.id());
+    for call in 0..calls {
+        connection.call("cost", &format!("run-{run}-call-{call}"), LIST);
+    }
+    (processor_time(server.child.id()) - before) / calls
+}
+
+/// Keeps calls under way, and returns the processor time of the server for each.
+fn cost_of_many(server: &Server, run: usize, time: Duration) -> Duration {
+    let before = processor_time(server.child.id());
+    let begun = Instant::now();
+    let calls = rate(server, run, time) * begun.elapsed().as_secs_f64();
+    (processor_time(server.child.id()) - before).div_f64(calls)
+}
+
+fn processor(report: &mut Report) {
+    let directories = [(); 3].map(|()| tempfile::tempdir().expect("there is a place"));
+    let trivial = guest::guest("well_behaved");
+    let serve = |at: usize| toolhost(directories[at].path(), "serve", Some(&trivial));
+    let ours = Server::start(serve(0), "t");
+    let reply = Connection::open(&ours.address)
+        .call("reply", "1", LIST)
+        .to_owned();
+    let mut handler = std::process::Command::new(std::env::current_exe().expect("there is one"));
+    handler.env(REPLY, reply);
+    let theirs = Server::of(handler);
+    let cores = [(1, "0"), (2, "0,1")];
+    let cores = cores.map(|(at, cores)| Server::start(on_processor(cores, &serve(at)), "t"));
+    let mut times = [const { Vec::new() }; 4];
+    let time = Duration::from_millis(if report.quick { 100 } else { 500 });
+    for run in 0..report.rounds(50) {
+        let [one, other] = &cores;
+        for (times, time) in times.iter_mut().zip([
+            cost(&ours, run, 100),
+            cost(&theirs, run, 100),
+            cost_of_many(one, run, time),
+            cost_of_many(other, run, time),
+        ]) {
+            times.push(time);
+        }
+    }
+    let [ours, theirs, one, two] = times.each_mut().map(|times| median(times));
+    report.pair(
+        "`process_list` over HTTP, processor time of the server",
+        ours,
+        "axum handler that returns the same JSON",
+        theirs,
+    );
+    report.pair(
+        "a trivial call over HTTP, 16 connections, processor time of the server on two cores",
+        two,
+        "on one",
+        one,
+    );
+}
+
 /// Returns the same reply to every call, as the server of another process does.
 #[tokio::main]
 async fn handle(reply: String) {
@@ -154,5 +220,8 @@ fn main() {
     }
     if report.chosen("http") {
         over_http(&mut report);
+    }
+    if report.chosen("processor") {
+        processor(&mut report);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 /// A number of `/proc/…/status` or `smaps_rollup`, by its name with the colon.
 fn number(file: &str, name: &str) -> Option<u64> {
@@ -55,6 +56,18 @@ pub(crate) fn switches(pid: u32) -> HashMap<PathBuf, u64> {
 pub(crate) fn switches_since(before: &HashMap<PathBuf, u64>, after: &HashMap<PathBuf, u64>) -> u64 {
     let of_one = |(thread, count): (&PathBuf, &u64)| count - before.get(thread).unwrap_or(&0);
     after.iter().map(of_one).sum()
+}
+
+/// Returns how long the threads of a process have run.
+pub(crate) fn processor_time(pid: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let of_one = |thread: fs::DirEntry| {
+        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+        let nanoseconds = text.split(' ').next()?.parse().ok()?;
+        Some(Duration::from_nanos(nanoseconds))
+    };
+    let threads = threads.into_iter().flatten().flatten();
+    threads.filter_map(of_one).sum()
 }
 
 /// A process and all below it.
