@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{file, until, until_dead};
+use crate::harness::{file, until};
 use crate::resources::Measured;
 
 #[tokio::test]
@@ -24,11 +24,12 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
         )
         .await;
     assert_eq!(lingering["status"], "lingering", "{lingering}");
-    let command = "echo begun; echo $$ > pid; exec sleep 1000";
+    let command = "echo begun; exec 9> lock; flock 9; echo > locked; exec sleep 1000";
     let arguments = json!({ "command": command, "run_in_background": true });
     let running = host.call("execute", arguments).await;
     let workspace = host.workspace.take().unwrap();
-    let pid = file(&workspace.path().join("pid")).await;
+    file(&workspace.path().join("locked")).await;
+    let lock = std::fs::File::open(workspace.path().join("lock")).unwrap();
     let output: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
     let all = (output.len() + "begun\n".len()) as u64;
     until("all of it is on disk", || {
@@ -37,7 +38,7 @@ async fn a_server_that_was_killed_knows_its_processes_when_it_is_back() {
     .await;
     host.child.kill().unwrap();
     host.child.wait().unwrap();
-    until_dead(pid.trim().parse().unwrap()).await;
+    until("the command has ended", || lock.try_lock().ok()).await;
     let host = Measured::start_in(workspace, &place);
     let read = |id: &serde_json::Value, since: u64| json!({ "process_id": id, "wait_timeout": "0s", "since": since });
     let id = &ended["background_process_id"];
