@@ -15,14 +15,22 @@ export default async ({ options, browser, execute }) => {
   const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   const sockets = [];
-  page.on("websocket", (socket) => sockets.push(new URL(socket.url()).host));
+  const connected = new Promise((done) => page.on("websocket", (socket) => {
+    sockets.push(new URL(socket.url()).host);
+    socket.once("framereceived", done);
+  }));
   await page.goto(port.url);
   await page.getByText("first").waitFor();
   const address = page.url();
   await page.evaluate(() => window.wasHere = true);
-  await page.locator("[data-live]").waitFor();
-  await run("change", `printf 'export const text = "second";\\n' > text.js`);
-  await page.getByText("second").waitFor();
+  await connected;
+  // Vite does not tell when it watches the file, so the change is made again until it is seen.
+  const second = page.getByText("second");
+  for (let number = 0; number < 60 && !await second.isVisible(); number++) {
+    await run(`change-${number}`, `printf 'export const text = "second";\\n' > text.js`);
+    await second.waitFor({ timeout: 5_000 }).catch(() => {});
+  }
+  await second.waitFor();
   const stayed = await page.evaluate(() => window.wasHere === true);
   const [cookie] = await context.cookies();
   const other = await (await browser.newContext()).newPage();

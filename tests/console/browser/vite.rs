@@ -17,8 +17,6 @@ const FILES: &[(&str, &str)] = &[
 const place = document.getElementById('text');
 place.textContent = text;
 import.meta.hot.accept('./text.js', (changed) => { place.textContent = changed.text; });
-import.meta.hot.on('vite:ws:connect', () => { place.dataset.live = ''; });
-if (import.meta.hot) place.dataset.live = '';
 ",
     ),
     ("text.js", "export const text = \"first\";\n"),
