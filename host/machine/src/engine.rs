@@ -92,7 +92,7 @@ pub enum EngineError {
     Answer {
         /// The program, as messages show it.
         program: String,
-        /// What is wrong.
+        /// The fault of the answer.
         reason: String,
     },
 }

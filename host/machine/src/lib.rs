@@ -1,4 +1,4 @@
-//! Machines that a host makes for its workspaces: containers, and whatever the programs of the operator make.
+//! Machines that a host makes for its workspaces: containers, and machines that the programs of the operator make.
 //!
 //! An [`Engine`] makes, starts, stops and removes machines. A machine runs `toolhost-agent`, which connects back to the host. The id of a
 //! machine follows from the state of the host and the name of the workspace, so that no machine is made twice, and a later host finds the

@@ -25,11 +25,11 @@ pub struct Machine {
     pub template: String,
     /// The parameters of the template, with their defaults.
     pub parameters: Map<String, Value>,
-    /// What the agent needs to connect to the host.
+    /// The socket and the token with which the agent connects to the host.
     pub connect: Connect,
 }
 
-/// What the agent of a machine needs to connect to its host.
+/// The socket and the token with which the agent of a machine connects to its host.
 #[derive(Clone, Debug)]
 pub struct Connect {
     /// The socket at which the host takes the agents of its machines.

@@ -42,6 +42,7 @@ const GONE_WITHIN: Duration = Duration::from_secs(15);
 /// Why the workspace of a machine that ended by itself cannot be used.
 const ENDED: &str = "the machine ended before its agent had connected";
 
+/// Why the workspace of a machine cannot be used that ended before its start-up script did.
 const ENDED_EARLY: &str = "the machine ended while its start-up script ran";
 
 /// The workspaces of templates.
@@ -54,7 +55,7 @@ pub struct Machines {
     known: Mutex<HashMap<WorkspaceName, Arc<Known>>>,
 }
 
-/// What this host knows of the machine of a workspace.
+/// The facts about the machine of a workspace that this host has found out.
 #[derive(Debug, Default)]
 struct Known {
     /// The last start after which the start-up script ran, and the phase that followed. Locked while the machine is worked on.

@@ -26,13 +26,13 @@ const SETTINGS: [&str; 11] = [
 /// A kind of machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// What all templates have.
+    /// The settings that all templates have.
     pub settings: Settings,
-    /// What makes the machines.
+    /// The engine that makes the machines.
     pub kind: Kind,
 }
 
-/// What makes the machines of a template.
+/// The engine that makes the machines of a template, with its configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// `podman` or `docker`.
@@ -92,7 +92,7 @@ impl Template {
     ///
     /// # Errors
     ///
-    /// What is wrong, with the key.
+    /// The fault, with the key.
     pub fn read(mut keys: Map<String, Value>) -> Result<Self, String> {
         let provider = keys.remove("provider");
         let (settings, rest): (Map<_, _>, Map<_, _>) = keys

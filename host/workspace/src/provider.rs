@@ -310,7 +310,7 @@ impl GitSpec {
         }
     }
 
-    /// Returns a text without what of the address may hold credentials: its user information and its query.
+    /// Returns a text without the parts of the address that may hold credentials: its user information and its query.
     pub fn mask(&self, text: &str) -> String {
         let query = self.url.find(['?', '#']).and_then(|at| self.url.get(at..));
         let text = match query {

@@ -143,7 +143,7 @@ async fn run(workspace: &dyn Workspace, chat: &ChatId, git: &GitSpec) -> Result<
     }
 }
 
-/// Returns the end of an output without what of the address may hold credentials.
+/// Returns the end of an output, without the parts of the address that may hold credentials.
 fn last_words(output: &[u8], git: &GitSpec) -> String {
     let output = git.mask(&String::from_utf8_lossy(output));
     let from = output.ceil_char_boundary(output.len().saturating_sub(TAIL));

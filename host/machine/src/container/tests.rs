@@ -73,7 +73,7 @@ fn a_key_that_is_unknown_is_an_error() {
 /// The images of a test, which are removed with it.
 struct Image(String);
 
-/// What podman needs where the control groups are not those of systemd, and where limits cannot be raised.
+/// The options that podman needs where the control groups are not those of systemd, and where limits cannot be raised.
 const ENGINE: [&str; 4] = ["podman", "--cgroup-manager=cgroupfs", "--runtime", "runc"];
 const LIMITS: [&str; 4] = [
     "--ulimit",

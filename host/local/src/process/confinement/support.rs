@@ -1,4 +1,4 @@
-//! What the sandboxes of this machine can be made of.
+//! The layers of a sandbox that this machine supports.
 
 use std::io::ErrorKind;
 use std::time::Duration;
