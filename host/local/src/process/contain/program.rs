@@ -39,7 +39,7 @@ use super::tree::{ROUND_MS, Tree};
 use super::wire::{FRAME, Frame};
 use command_limits::CommandLimits;
 use events::Events;
-use start::{Attached, Start};
+use start::Start;
 use toolhost_state::own_limits::OwnLimits;
 
 /// How often the spawner sends SIGCONT to the supervisors after the host is gone, in milliseconds: a supervisor that a command
@@ -205,21 +205,8 @@ impl Spawner {
         let mut frame = [0; FRAME];
         match sys::receive(host.as_fd(), &mut frame) {
             Ok((FRAME, fds)) => match Frame::decode(frame) {
-                Ok(Frame::Start {
-                    cgroup,
-                    ruleset,
-                    kept,
-                    fed,
-                    layered,
-                }) => {
-                    let attached = Attached {
-                        cgroup,
-                        ruleset,
-                        kept,
-                        fed,
-                        layered,
-                    };
-                    if let Some(start) = Start::from_descriptors(fds, attached) {
+                Ok(message @ Frame::Start { .. }) => {
+                    if let Some(start) = Start::from_descriptors(message, fds) {
                         self.start(start);
                     }
                 }

@@ -12,7 +12,7 @@ use nix::sys::socket::{MsgFlags, recv};
 use nix::unistd::Pid;
 
 use super::command_limits::CommandLimits;
-use super::start::{Attached, Start};
+use super::start::Start;
 use super::{shell, supervisor};
 use crate::process::contain::sys::{self, Side};
 use crate::process::contain::wire::{FRAME, Frame};
@@ -75,22 +75,5 @@ fn wait(commands: &OwnedFd, limits: &OwnLimits) -> Option<Start> {
     let (FRAME, fds) = sys::receive_waiting(commands.as_fd(), &mut frame).ok()? else {
         return None;
     };
-    let Ok(Frame::Start {
-        cgroup,
-        ruleset,
-        kept,
-        fed,
-        layered,
-    }) = Frame::decode(frame)
-    else {
-        return None;
-    };
-    let attached = Attached {
-        cgroup,
-        ruleset,
-        kept,
-        fed,
-        layered,
-    };
-    Start::from_descriptors(fds, attached)
+    Start::from_descriptors(Frame::decode(frame).ok()?, fds)
 }

@@ -19,37 +19,22 @@ pub(super) struct Start {
     pub(super) kept: Option<Descriptors>,
 }
 
-/// Which descriptors come with [`Frame::Start`] besides those of every command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Attached {
-    pub(super) cgroup: bool,
-    pub(super) ruleset: bool,
-    pub(super) kept: bool,
-    pub(super) fed: bool,
-    pub(super) layered: bool,
-}
-
 impl Start {
-    /// Takes the descriptors that came with a message, the control socket first.
-    pub(super) fn from_descriptors(mut fds: Vec<OwnedFd>, attached: Attached) -> Option<Self> {
-        if fds.is_empty() {
-            return None;
-        }
-        let control = fds.remove(0);
-        Self::new(control, fds, attached)
-    }
-
-    /// Takes the descriptors that came with a message. If some are missing, this process may have no more of them, and the host is
-    /// told so.
-    pub(super) fn new(control: OwnedFd, fds: Vec<OwnedFd>, attached: Attached) -> Option<Self> {
-        let Attached {
+    /// Takes the descriptors that came with a message, the control socket first; `None` if the message is no start, or if some are missing.
+    /// Then this process may have no more of them, and the host is told so.
+    pub(super) fn from_descriptors(message: Frame, fds: Vec<OwnedFd>) -> Option<Self> {
+        let Frame::Start {
             cgroup,
             ruleset,
             kept,
             fed,
             layered,
-        } = attached;
+        } = message
+        else {
+            return None;
+        };
         let mut fds = fds.into_iter();
+        let control = fds.next()?;
         let rest = (|| {
             let (request, output, stdin) = (fds.next()?, fds.next()?, fds.next()?);
             let cgroup = if cgroup { Some(fds.next()?) } else { None };
