@@ -305,12 +305,14 @@ async fn sockets_of_services_are_absent() {
 
 /// The first processes of the namespaces of chats: children of the spawner, beside the supervisors that wait for a command.
 pub(super) fn of_chats(spawner: u32) -> Vec<u32> {
-    let is_spare = |pid: &u32| {
-        let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-        name.is_ok_and(|name| name.trim() == "toolhost-spare")
+    let is_first = |pid: &u32| {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let ids = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+        // Its id here and in a namespace of its own, which has no other first process.
+        ids.is_some_and(|ids| ids.split_whitespace().next_back() == Some("1"))
     };
     let mut all = children(spawner);
-    all.retain(|pid| !is_spare(pid));
+    all.retain(is_first);
     all
 }
 

@@ -95,15 +95,19 @@ impl Confinement {
             tracing::debug!(%error, "the sandbox of the next chat is not made ahead");
             None
         });
+        let made = made.flatten();
+        let is_made = made.is_some();
         let mut state = self.ahead.0.lock();
         state.is_making = false;
         let unused = match state.is_closed {
-            true => made.flatten(),
-            false => std::mem::replace(&mut state.waiting, made.flatten()),
+            true => made,
+            false => std::mem::replace(&mut state.waiting, made),
         };
         drop(state);
         if let Some(unused) = unused {
             end(&unused.into_confined());
+        } else if is_made {
+            tracing::debug!("the sandbox of the next chat is made");
         }
     }
 
