@@ -76,6 +76,34 @@ async fn it_ends_with_the_process() {
     }
 }
 
+/// A process that writes nothing any more has not ended, nor has one whose terminal has just closed.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_waits_for_a_process_that_closed_its_output() {
+    let site = Site::new();
+    let command = "echo before; exec > /dev/null 2>&1; touch closed; until [ -e go ]; do sleep 0.01; done; exit 3";
+    let id = site.process("a", command).await;
+    until("the output is closed", || {
+        site.path("closed").exists().then_some(())
+    })
+    .await;
+    let attached = site
+        .command(&["attach", &id])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut attached = attached.unwrap();
+    let mut said = std::io::BufReader::new(attached.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.contains("attached to process"), "{line}");
+    std::fs::write(site.path("go"), "").unwrap();
+    let output = finished(attached).await;
+    assert_eq!(output.status.code(), Some(1));
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
+    assert!(rest.contains("is over: exited (3)"), "{rest}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn keys_go_to_a_process_with_a_terminal() {
     let site = Site::new();

@@ -95,7 +95,7 @@ impl<'s> Follower<'s> {
         self.server.process(&self.chat, &self.id).await
     }
 
-    /// Returns the next piece; `None` when nothing can follow.
+    /// Returns the next piece; `None` when nothing can follow and, if this follows, the shell of the process has ended.
     ///
     /// # Errors
     ///
@@ -114,8 +114,14 @@ impl<'s> Follower<'s> {
                 }
                 Phase::Behind | Phase::Ending => {
                     let read = self.server.output(&self.chat, &self.id, self.cursor, PAGE);
-                    if let Some(piece) = self.take(read.await?) {
+                    let read = read.await?;
+                    let is_whole = read.end;
+                    if let Some(piece) = self.take(read) {
                         return Ok(Some(piece));
+                    }
+                    // A shell that runs may have closed its output, or is about to end.
+                    if is_whole && self.phase == Phase::Level && !self.process().await?.runs() {
+                        self.phase = Phase::Over;
                     }
                 }
             }
@@ -139,8 +145,10 @@ impl<'s> Follower<'s> {
         if !read.bytes.is_empty() {
             return Some(self.output(read.bytes));
         }
-        let is_over = self.phase == Phase::Ending || read.end;
-        self.phase = if is_over { Phase::Over } else { Phase::Level };
+        self.phase = match self.phase {
+            Phase::Ending => Phase::Over,
+            _ => Phase::Level,
+        };
         None
     }
 
@@ -182,9 +190,12 @@ impl<'s> Follower<'s> {
                 }
             }
             ("gap", _) => self.phase = Phase::Behind,
-            ("process", _) if !matches!(heard.text("status"), Some("running" | "lingering")) => {
-                self.phase = Phase::Ending;
-            }
+            ("process", _) => match heard.text("status") {
+                Some("running") => {}
+                // Its output may be over.
+                Some("lingering") => self.phase = Phase::Behind,
+                _ => self.phase = Phase::Ending,
+            },
             _ => {}
         }
         Ok(None)

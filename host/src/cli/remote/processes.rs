@@ -101,6 +101,11 @@ impl Process {
         matches!(self.status.as_str(), "running" | "lingering")
     }
 
+    /// Returns whether the shell of the process runs.
+    pub(in crate::cli) fn runs(&self) -> bool {
+        self.status == "running"
+    }
+
     /// Returns whether the shell of the process ended with another exit code than 0, or in a way that is not known.
     pub(in crate::cli) fn has_failed(&self) -> bool {
         !self.is_live() && self.exit_code != Some(0)
