@@ -94,6 +94,7 @@ impl Life {
 
     /// Waits a moment for the processes that are about to end after the shell.
     async fn last_ends(&mut self, patience: Instant) {
+        self.process.contained.release();
         while !self.gone && Instant::now() < patience {
             self.step(Some(patience)).await;
         }
@@ -101,7 +102,6 @@ impl Life {
 
     /// Marks the process as finished, whether or not another process outlives its shell.
     fn settle(&mut self) {
-        self.process.contained.release();
         // The event that nothing is left usually came with the exit.
         while let Some(event) = self.watch.next(&self.process.contained).now_or_never() {
             self.note(event);

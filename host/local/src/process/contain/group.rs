@@ -6,6 +6,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use nix::errno::Errno;
@@ -19,7 +20,9 @@ use tokio::io::unix::AsyncFd;
 use super::values::{Event, Exit, Spawn, Streams};
 use super::{proc, survivors};
 
-/// How often to look for processes that outlive a shell. They are not children of this host, so their end is no event.
+/// How long after a look for processes that outlive a shell the next one comes, at first and at the longest. They are not children of this
+/// host, so their end is no event.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
 const LINGER_LOOK: Duration = Duration::from_millis(500);
 
 /// A process group whose leader this host started.
@@ -37,6 +40,8 @@ pub(in crate::process) struct Watch {
     /// Readable once the leader has exited; `None` after that, as an ended process must hold no descriptor.
     pidfd: Option<AsyncFd<OwnedFd>>,
     gone: bool,
+    /// How long after the last look the next one comes.
+    pause: Duration,
 }
 
 impl Group {
@@ -47,7 +52,7 @@ impl Group {
             clippy::disallowed_methods,
             reason = "without a spawner, commands are started here; else program/shell.rs executes the shell"
         )]
-        let mut command = std::process::Command::new(spawn.shell);
+        let mut command = Command::new(spawn.shell);
         if spawn.shell.ends_with("bash") {
             // See `program/shell.rs`.
             command.arg("--norc");
@@ -62,6 +67,11 @@ impl Group {
             .stdout(streams.output.try_clone()?)
             .stderr(streams.output)
             .process_group(0);
+        Self::start(command).await
+    }
+
+    /// Starts a command line that makes a new group.
+    async fn start(mut command: Command) -> io::Result<(Self, Watch)> {
         // On a thread for blocking work, because a file system can hang.
         let child = tokio::task::spawn_blocking(move || command.spawn());
         let child = child.await.map_err(io::Error::other)??;
@@ -74,8 +84,12 @@ impl Group {
         match pidfd.map_err(io::Error::from).and_then(watch) {
             Ok(pidfd) => {
                 let reaped = Mutex::new(false);
-                let pidfd = Some(pidfd);
-                Ok((Self { leader, reaped }, Watch { pidfd, gone: false }))
+                let watch = Watch {
+                    pidfd: Some(pidfd),
+                    gone: false,
+                    pause: FIRST_LOOK,
+                };
+                Ok((Self { leader, reaped }, watch))
             }
             Err(error) => {
                 kill_and_reap(leader);
@@ -206,8 +220,9 @@ impl Watch {
         if self.gone {
             return std::future::pending().await;
         }
-        while !group.is_empty(LINGER_LOOK / 2) {
-            tokio::time::sleep(LINGER_LOOK).await;
+        while !group.is_empty(self.pause / 2) {
+            tokio::time::sleep(self.pause).await;
+            self.pause = LINGER_LOOK.min(self.pause * 2);
         }
         self.gone = true;
         Event::Gone
@@ -247,4 +262,26 @@ pub(in crate::process) fn watch_for(
 fn kill_and_reap(leader: Pid) {
     _ = killpg(leader, Signal::SIGKILL);
     _ = nix::sys::wait::waitpid(leader, None);
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    /// The caller of a command waits for the last event.
+    #[tokio::test]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a group is started here without a registry"
+    )]
+    async fn a_group_is_gone_as_soon_as_its_only_process_is_reaped() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "exit 3"]).process_group(0);
+        let (group, mut watch) = Group::start(command).await.unwrap();
+        assert_eq!(watch.next(&group).await, Event::Exited(Exit::Code(3)));
+        group.reap();
+        assert_eq!(watch.next(&group).now_or_never(), Some(Event::Gone));
+    }
 }
