@@ -16,5 +16,6 @@ pub mod secret;
 pub mod state_dir;
 pub mod thread_time;
 pub mod trusted;
+pub mod turns;
 pub mod unix_time;
 pub mod workspace_name;

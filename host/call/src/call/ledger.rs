@@ -15,7 +15,6 @@ mod sweep;
 mod sweeper;
 #[cfg(test)]
 mod tests;
-mod turn;
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::Entry;
@@ -39,7 +38,7 @@ use past::{Past, lost};
 use running::{Calls, Running};
 use shared::Shared;
 use toolhost_state::id::{CallId, ChatId};
-use turn::Turn;
+use toolhost_state::turns::Turns;
 
 pub use begun::{Begun, Known, Permit};
 pub use live::LiveCall;
@@ -89,6 +88,7 @@ impl Ledger {
             shared: Arc::new(Shared {
                 limits,
                 calls: Mutex::default(),
+                turns: Turns::default(),
                 keeper: Keeper::new(store, durability),
                 sweeper: Default::default(),
                 listener,
@@ -119,7 +119,7 @@ impl Ledger {
         let shared = &self.shared;
         let digests = Digests::of(request);
         let key = (request.chat.clone(), request.id.clone());
-        let turn = Turn::take(shared, &key).await;
+        let turn = shared.turns.take(&key).await;
         if let Some(running) = shared.calls.lock().running.get(&key) {
             let known = running.answer(&digests)?;
             return Ok(Begun::Known(Known::new(shared, key, known)));
@@ -177,7 +177,7 @@ impl Ledger {
         actor: &Actor,
     ) -> Result<Cancelled, Refused> {
         let key = (chat.clone(), id.clone());
-        let turn = Turn::take(&self.shared, &key).await;
+        let turn = self.shared.turns.take(&key).await;
         let cancelled = self
             .shared
             .calls

@@ -27,6 +27,7 @@ use tokio::time::Instant;
 use toolhost_call::call::WorkspaceError;
 use toolhost_call::metrics::{Levels, MOST_WORKSPACES as MOST_WORKSPACES_SHOWN};
 use toolhost_state::id::ChatId;
+use toolhost_state::turns::Turns;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_store::{Store, StoreError};
 use toolhost_workspace::process::Subscriber;
@@ -63,8 +64,8 @@ pub(super) struct Workspaces {
     is_local: bool,
     /// Chats that run in the default workspace of this host, as far as the store was asked.
     settled: Mutex<HashMap<ChatId, Instant>>,
-    /// Held while a workspace is made, changed or removed.
-    changing: tokio::sync::Mutex<()>,
+    /// Each workspace is made, changed or removed by one task at a time.
+    turns: Turns<WorkspaceName>,
 }
 
 /// The workspaces by their names, and the chats that belong to them.
@@ -152,7 +153,7 @@ impl Workspaces {
             bound: Notify::new(),
             is_local,
             settled: Mutex::default(),
-            changing: tokio::sync::Mutex::default(),
+            turns: Turns::default(),
         })
     }
 

@@ -11,9 +11,9 @@ use super::answer::{Key, Standing, completion};
 use super::execution::Execution;
 use super::running::Running;
 use super::shared::{Admitted, Shared};
-use super::turn::Turn;
 use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
+use toolhost_state::turns::Turn;
 use toolhost_state::unix_time;
 
 /// The answer to a request for a call.
@@ -40,7 +40,7 @@ pub struct Permit {
     shared: Arc<Shared>,
     request: Arc<Request>,
     digests: Digests,
-    turn: Turn,
+    turn: Turn<Key>,
     /// The outcome that an interrupted call has, unless it runs again.
     interrupted: Option<Arc<Outcome>>,
     cancelled: CancellationToken,
@@ -79,7 +79,7 @@ impl Permit {
         shared: &Arc<Shared>,
         request: &Arc<Request>,
         digests: Digests,
-        turn: Turn,
+        turn: Turn<Key>,
         interrupted: Option<Arc<Outcome>>,
     ) -> Self {
         Self {

@@ -15,11 +15,11 @@ use super::past::{Past, lost, state};
 use super::recovery::serialized;
 use super::running::Running;
 use super::shared::{Admitted, Shared};
-use super::turn::Turn;
 use crate::call::digests::Digests;
 use crate::call::{Outcome, Refused, Request};
 use crate::tool::{Content, ErrorKind, ToolError};
 use toolhost_state::error_chain::panic_text;
+use toolhost_state::turns::Turn;
 
 /// What a model reads of a call that the end of the host has cancelled.
 const SHUT_DOWN: &str = "The server was shut down while this call ran; nobody asked for its end. Look at what it has done, and run it again if \
@@ -70,7 +70,7 @@ impl Execution {
     }
 
     /// Runs the call and sends its completion to all waiting callers. The turn ends when the beginning is stored.
-    pub(super) async fn run<R>(mut self, turn: Turn, admitted: Admitted<R>)
+    pub(super) async fn run<R>(mut self, turn: Turn<Key>, admitted: Admitted<R>)
     where
         R: Future<Output = Result<Outcome, Refused>> + Send + 'static,
     {

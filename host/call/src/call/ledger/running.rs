@@ -21,8 +21,6 @@ pub(super) struct Calls {
     pub(super) running: HashMap<Key, Running>,
     /// The chats that are being ended, each with how often: nothing begins in them.
     pub(super) closing: HashMap<ChatId, usize>,
-    /// The calls of which the store is being asked. Other requests for them wait until the sender is dropped.
-    pub(super) turns: HashMap<Key, watch::Receiver<()>>,
     /// How many calls have begun.
     begun: i64,
 }

@@ -13,6 +13,7 @@ use super::running::Calls;
 use super::sweeper::Sweeper;
 use crate::call::{Limits, Outcome, Refused, Request};
 use toolhost_state::id::ChatId;
+use toolhost_state::turns::Turns;
 
 /// A listener to the changes of calls, in order for each call. Its methods must not block.
 pub trait Listener: Send + Sync {
@@ -42,6 +43,8 @@ pub struct Admitted<R> {
 pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) calls: Mutex<Calls>,
+    /// Requests for one call ask the store one after the other.
+    pub(super) turns: Turns<Key>,
     pub(super) keeper: Keeper,
     pub(super) sweeper: Sweeper,
     pub(super) listener: Option<Box<dyn Listener>>,

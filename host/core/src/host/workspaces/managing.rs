@@ -110,7 +110,7 @@ impl Host {
             return Err(WorkspaceError::ForeignTemplate(spec.template.clone()));
         }
         let workspaces = &self.inner.workspaces;
-        let _turn = workspaces.changing.lock().await;
+        let _turn = workspaces.turns.take(name).await;
         if spec.is_some() || workspaces.present_here(name).is_none() {
             workspaces.learn_now(name).await?;
         }
@@ -263,7 +263,7 @@ impl Host {
         actor: &Actor,
     ) -> Result<RemovedWorkspace, WorkspaceError> {
         let workspaces = &self.inner.workspaces;
-        let _turn = workspaces.changing.lock().await;
+        let _turn = workspaces.turns.take(name).await;
         let entry = workspaces.present(name).await?;
         let (ended, _reopens) = self.emptied(&entry, removal, actor).await?;
         // The provider first: a workspace of this name that is made later must never find the old files.

@@ -122,7 +122,7 @@ impl Host {
 impl Workspaces {
     /// Forgets a workspace that was removed, and its chats.
     async fn forget(&self, entry: &Arc<Entry>) {
-        let _turn = self.changing.lock().await;
+        let _turn = self.turns.take(&entry.name).await;
         if !entry.is_removed()
             || self
                 .store
