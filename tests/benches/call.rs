@@ -16,6 +16,7 @@
 
 #[path = "call/bare.rs"]
 mod bare;
+mod bubblewrap;
 mod connection;
 #[path = "../guest.rs"]
 #[allow(dead_code, reason = "the tests use the rest")]
@@ -45,6 +46,7 @@ use toolhost_plugin::Limits;
 use toolhost_workspace::process::Kind;
 
 use bare::Bare;
+use bubblewrap::{bubblewrap, run};
 use connection::Connection;
 use hosts::{call, host, program, request, spawner};
 use report::{Report, median, time};
@@ -160,19 +162,22 @@ fn command(report: &mut Report, runtime: &Runtime, base: &Path) {
         (kind, started(runtime, base, spawner))
     });
     let directory = hosts::directory(base);
-    let serve = server::toolhost(&directory, "serve", None);
+    let mut serve = server::toolhost(&directory, "serve", None);
+    serve.args(["--shell", "sh"]);
     let server = server::Server::start(serve, "execute");
     let mut connection = Connection::open(&server.address);
+    let bubblewrap = bubblewrap(&directory);
     for (load, busy) in [
         ("quiet", None),
         ("beside two busy loops", Some(Busy::start)),
     ] {
         let _busy = busy.map(|start| start());
-        let mut theirs = Vec::new();
+        let (mut theirs, mut confined) = (Vec::new(), Vec::new());
         let mut ours = [const { Vec::new() }; 3];
         let mut http = Vec::new();
         for _ in 0..report.rounds(1000) {
             theirs.push(spawn());
+            confined.push(run(&bubblewrap));
             for ((_, host), times) in hosts.iter().zip(&mut ours) {
                 times.push(timed(runtime, host, "execute"));
             }
@@ -188,8 +193,11 @@ fn command(report: &mut Report, runtime: &Runtime, base: &Path) {
             let measure = format!("`execute true`, in process, {kind}, {load}");
             report.pair(&measure, median(times), peer, theirs);
         }
-        let measure = format!("`execute true`, HTTP, {load}");
-        report.pair(&measure, median(&mut http), peer, theirs);
+        let http = median(&mut http);
+        report.pair(&format!("`execute true`, HTTP, {load}"), http, peer, theirs);
+        let measure = format!("`execute true`, HTTP, against bubblewrap, {load}");
+        let peer = "`bwrap … sh -c true`";
+        report.pair(&measure, http, peer, median(&mut confined));
     }
     for (_, host) in hosts {
         runtime.block_on(host.shutdown());

@@ -1,4 +1,5 @@
 //! A host as a server is one: it keeps its calls in a store, has an audit trail and every limit, and its commands have supervisors.
+//! They run in `sh`, as those that it is compared with: bash, which a host takes where it can, needs 0.9 ms longer for `true`.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -10,6 +11,7 @@ use toolhost_call::metrics::Metrics;
 use toolhost_core::{Arguments, Builder, CallId, Host, Request};
 use toolhost_local::process::{Config, Limits, Spawner};
 use toolhost_state::state_dir::StateDir;
+use toolhost_workspace::process::Shell;
 
 pub(crate) fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_toolhost"))
@@ -44,6 +46,7 @@ pub(crate) fn host_in(base: &Path, workspace: &Path, spawner: Option<Spawner>) -
             ..Limits::default()
         },
         spawner,
+        shell: Some(Shell::Sh),
         ..Config::new(workspace)
     };
     Host::builder(workspace)

@@ -96,12 +96,16 @@ fn idle(report: &mut Report, directory: &Path) {
     let total: u64 = family.into_iter().map(pss).sum();
     let total = total as f64 / 1024.0;
     report.value(
-        "idle `toolhost serve`, memory (PSS) with its helper processes",
-        format!("{total:.1} MiB, of which {host:.1} the host and the rest {others} others"),
-    );
-    report.value(
         "idle `toolhost serve`, wake-ups in 10 s of all its processes",
         format!("{wakes} in {all} processes"),
+    );
+    if host == 0.0 {
+        println!("not measured: the kernel tells root alone how much memory a server has");
+        return;
+    }
+    report.value(
+        "idle `toolhost serve`, memory (PSS) with its helper processes",
+        format!("{total:.1} MiB, of which {host:.1} the host and the rest {others} others"),
     );
 }
 

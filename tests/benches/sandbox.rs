@@ -1,7 +1,7 @@
 //! The cost of the sandbox of commands: `cargo bench -p toolhost --bench sandbox`.
 //!
 //! Hosts whose commands have a sandbox or none, and bubblewrap, are measured in turns, so that a machine that becomes slower does so for
-//! all. All of them run `sh`: bash, which a host takes where it can, needs longer for `true` than a sandbox does.
+//! all. All of them run `sh`. The host that is compared with bubblewrap has every limit, a store and an audit trail.
 
 #![allow(
     clippy::cast_precision_loss,
@@ -12,6 +12,7 @@
     reason = "a benchmark prints, and fails by panicking"
 )]
 
+mod bubblewrap;
 #[allow(dead_code, reason = "other benchmarks use the rest")]
 mod hosts;
 #[allow(dead_code, reason = "other benchmarks use the rest")]
@@ -20,7 +21,6 @@ mod report;
 mod system;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -30,7 +30,8 @@ use toolhost_local::process::Config;
 use toolhost_sandbox::{Mode, Network, Policy};
 use toolhost_workspace::process::Shell;
 
-use hosts::{call, spawner};
+use bubblewrap::{bubblewrap, run};
+use hosts::{call, host, spawner};
 use report::{Report, median};
 use system::Busy;
 
@@ -63,30 +64,6 @@ async fn start(name: &'static str, workspace: &Path, sandbox: Policy) -> Measure
 /// How many chats are new at once, and how many commands each of them runs.
 const CHATS: usize = 64;
 const OF_EACH: usize = 12;
-
-/// Returns the arguments of bubblewrap for `sh -c true` in namespaces of its own, as other agents use it.
-fn bubblewrap(workspace: &Path) -> Vec<String> {
-    let workspace = workspace.to_str().expect("it is text");
-    let arguments = format!(
-        "bwrap --ro-bind / / --bind {workspace} {workspace} --dev /dev --proc /proc --tmpfs /tmp --unshare-pid --unshare-ipc sh -c true"
-    );
-    arguments.split(' ').map(str::to_owned).collect()
-}
-
-/// Runs a command, and returns how long that takes.
-fn run(arguments: &[String]) -> Duration {
-    let [program, arguments @ ..] = arguments else {
-        panic!("there is no program");
-    };
-    let mut command = Command::new(program);
-    let begun = Instant::now();
-    let ended = command.args(arguments).stdin(Stdio::null()).status();
-    assert!(
-        ended.is_ok_and(|status| status.success()),
-        "{program} fails: is it installed?"
-    );
-    begun.elapsed()
-}
 
 /// Runs as many commands in bubblewrap at once as there are new chats, until there are as many as those run.
 fn many(bubblewrap: &[String]) -> Duration {
@@ -215,20 +192,16 @@ fn main() {
             let measure = format!("`execute true`, sandbox {name}, later calls");
             report.pair(&measure, next, "no sandbox", base_next);
         }
-        let [.., host, _] = &hosts;
-        let bubblewrap = bubblewrap(base.path());
-        against_bubblewrap(&mut report, &host.host, &bubblewrap, "quiet").await;
-        let busy = Busy::start();
-        against_bubblewrap(
-            &mut report,
-            &host.host,
-            &bubblewrap,
-            "beside two busy loops",
-        )
-        .await;
-        drop(busy);
         for one in &hosts {
             one.host.shutdown().await;
         }
+        let host = host(base.path(), Some(spawner())).start().await;
+        let host = host.expect("the host starts");
+        let bubblewrap = bubblewrap(base.path());
+        against_bubblewrap(&mut report, &host, &bubblewrap, "quiet").await;
+        let busy = Busy::start();
+        against_bubblewrap(&mut report, &host, &bubblewrap, "beside two busy loops").await;
+        drop(busy);
+        host.shutdown().await;
     });
 }
