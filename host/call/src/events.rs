@@ -38,6 +38,10 @@ pub use stats::Stats;
 use toolhost_state::id::{CallId, ChatId};
 use toolhost_workspace::process;
 
+/// By how much progress grows where nothing is counted: MCP wants it to grow with each notification. The step is smaller than any unit that a
+/// tool counts in.
+pub const STEP: f64 = 1e-6;
+
 /// Limits of the event buffers and their readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {

@@ -17,7 +17,8 @@ use tokio::time::Instant;
 use toolhost_state::secret::Secret;
 use toolhost_state::workspace_name::WorkspaceName;
 use toolhost_workspace::{
-    AgentSpec, Idleness, Opened, Phase, Provider, ProviderError, Spec, TemplateSpec, Watched,
+    AgentSpec, Idleness, LogPage, Opened, Phase, Provider, ProviderError, Spec, TemplateSpec,
+    Watched,
 };
 
 use crate::template::Kind;
@@ -81,6 +82,11 @@ impl Known {
         work: impl Future<Output = Result<T, EngineError>>,
     ) -> Result<T, ProviderError> {
         self.set(Some(phase));
+        self.log.push(match phase {
+            Phase::Creating => "the machine is being made",
+            Phase::Stopping => "the machine is being stopped",
+            _ => "the machine starts",
+        });
         work.await.map_err(|error| self.failed(error.to_string()))
     }
 }
@@ -323,6 +329,9 @@ impl Provider for Machines {
             let ran = turn.as_ref().filter(|(start, _)| *start == since);
             let ran = ran.map(|(_, phase)| *phase);
             known.set(Some(ran.unwrap_or(Phase::Starting)));
+            if !self.is_connected(name) {
+                known.log.push("its agent has to connect");
+            }
             self.connected(&place).await?;
             let opened = self.agents.open(name, &place.agent).await;
             let opened = opened.inspect_err(|error| _ = known.failed(error.to_string()))?;
@@ -459,9 +468,18 @@ impl Provider for Machines {
         known.and_then(|known| *known.phase.lock())
     }
 
-    fn log(&self, name: &WorkspaceName) -> Option<String> {
+    fn log(&self, name: &WorkspaceName, after: u64) -> Option<LogPage> {
         let known = self.known.lock().get(name).cloned();
-        Some(known.map(|known| known.log.text()).unwrap_or_default())
+        Some(
+            known
+                .map(|known| known.log.after(after))
+                .unwrap_or_default(),
+        )
+    }
+
+    fn until_logged<'a>(&'a self, name: &'a WorkspaceName, after: u64) -> BoxFuture<'a, ()> {
+        let known = self.known(name);
+        Box::pin(async move { known.log.until_after(after).await })
     }
 
     fn idleness(&self, spec: &Spec) -> Idleness {

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use toolhost_state::id::ChatId;
-use toolhost_workspace::process::{Command, Error, State, WaitOptions};
+use toolhost_workspace::process::{Command, Error, State, WaitOptions, Wake};
 use toolhost_workspace::{Phase, Workspace};
 
 use crate::Log;
+use crate::log::{MOST, Output};
 use crate::template::Settings;
+
+/// How much of its output is read at once, in bytes.
+const PAGE: usize = 16 << 10;
 
 /// The chat that the script belongs to, at the agent. What it leaves running goes on.
 const CHAT: &str = "toolhost.start-up";
@@ -50,18 +54,24 @@ async fn finish(
     let chat: ChatId = CHAT
         .parse()
         .map_err(|_| Error::Unavailable(format!("{CHAT} is no chat")))?;
-    let process = workspace.start(Some(&chat), command).await?;
-    let options = WaitOptions {
-        timeout: time,
-        since: 0,
-        until: None,
-        output: false,
+    log.push("the start-up script runs");
+    let id = workspace.start(Some(&chat), command).await?.id;
+    let mut reader = Reader {
+        workspace,
+        chat: &chat,
+        id: &id,
+        cursor: 0,
+        output: Output::new(log),
     };
-    workspace.wait(Some(&chat), &process.id, options).await?;
-    let snapshot = workspace.snapshot(Some(&chat), &process.id).await?;
-    let output = [snapshot.head, snapshot.tail].concat();
-    log.push(&String::from_utf8_lossy(&output));
-    let (phase, text) = match &snapshot.state {
+    // A process that the script leaves running may hold the output open.
+    let ends = workspace.wait(Some(&chat), &id, waiting(time, 0, false));
+    tokio::select! {
+        ended = ends => drop(ended?),
+        failed = reader.follow(time) => return Err(failed),
+    }
+    reader.read().await?;
+    drop(reader);
+    let (phase, text) = match &workspace.info(Some(&chat), &id).await?.state {
         State::Running => {
             let text = format!("still runs after {} s", time.as_secs());
             (Phase::StartTimeout, text)
@@ -75,6 +85,58 @@ async fn finish(
     };
     log.push(&format!("the start-up script {text}"));
     Ok(phase)
+}
+
+fn waiting(timeout: Duration, since: u64, output: bool) -> WaitOptions {
+    WaitOptions {
+        timeout,
+        since,
+        until: None,
+        output,
+    }
+}
+
+/// A reader of the output of the script.
+struct Reader<'a> {
+    workspace: &'a dyn Workspace,
+    chat: &'a ChatId,
+    id: &'a str,
+    cursor: u64,
+    output: Output<'a>,
+}
+
+impl Reader<'_> {
+    /// Reads what comes. Returns only if that fails.
+    async fn follow(&mut self, time: Duration) -> Error {
+        loop {
+            let options = waiting(time, self.cursor, true);
+            let waited = self.workspace.wait(Some(self.chat), self.id, options).await;
+            let read = match waited {
+                Ok(waited) if waited.wake == Wake::Output => self.read().await,
+                Ok(_) => std::future::pending().await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = read {
+                return error;
+            }
+        }
+    }
+
+    /// Reads the output that is there now, as far as the log can keep it.
+    async fn read(&mut self) -> Result<(), Error> {
+        let mut until = None;
+        loop {
+            let (owner, since) = (Some(self.chat), self.cursor);
+            let chunk = self.workspace.read(owner, self.id, since, PAGE).await?;
+            let until = *until.get_or_insert(chunk.total);
+            self.output.push(&chunk.data);
+            self.cursor = chunk.offset + chunk.data.len() as u64;
+            self.cursor = self.cursor.max(until.saturating_sub(MOST as u64));
+            if chunk.data.is_empty() || self.cursor >= until {
+                return Ok(());
+            }
+        }
+    }
 }
 
 /// Returns a parameter as a variable of the script.

@@ -52,7 +52,7 @@ enum Command {
     /// Stop the machine of a workspace, and keep its files
     Stop(machines::Stop),
     /// Print what was written while the machine of a workspace was made and started
-    Log(machines::Start),
+    Log(machines::Log),
     /// Remove a workspace and its files
     #[command(alias = "rm", alias = "remove")]
     Delete(Delete),

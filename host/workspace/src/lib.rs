@@ -29,8 +29,8 @@ use process::{Connecting, Containment, Error, Info, Shell, Subscriber, Totals};
 pub use bounded::{Bounded, Sight};
 pub use process::Connection;
 pub use provider::{
-    AgentSpec, DirectorySpec, GitSpec, Idleness, Opened, Phase, Provider, ProviderError, Quota,
-    Spec, TemplateSpec, Watched,
+    AgentSpec, DirectorySpec, GitSpec, Idleness, LogPage, Opened, Phase, Provider, ProviderError,
+    Quota, Spec, TemplateSpec, Watched,
 };
 
 /// The owner of a process: a chat, or `None` if a client of the agent API started the process and named no chat.

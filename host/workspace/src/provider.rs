@@ -104,10 +104,16 @@ pub trait Provider: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the last lines about the making and starting of a workspace; `None` if this provider keeps none.
-    fn log(&self, name: &WorkspaceName) -> Option<String> {
-        _ = name;
+    /// Returns the last lines about the making and starting of a workspace that came after so many; `None` if this provider keeps none.
+    fn log(&self, name: &WorkspaceName, after: u64) -> Option<LogPage> {
+        _ = (name, after);
         None
+    }
+
+    /// Waits until there are lines for a reader that had so many.
+    fn until_logged<'a>(&'a self, name: &'a WorkspaceName, after: u64) -> BoxFuture<'a, ()> {
+        _ = (name, after);
+        Box::pin(std::future::pending())
     }
 
     /// Returns what happens to a workspace without a call or a process.
@@ -117,6 +123,15 @@ pub trait Provider: fmt::Debug + Send + Sync {
             ..Idleness::default()
         }
     }
+}
+
+/// Lines of the log of a workspace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogPage {
+    /// The lines, each with its end.
+    pub text: String,
+    /// How many lines there were so far: the next page begins after them.
+    pub next: u64,
 }
 
 /// The phase of a workspace that has a machine of its own.

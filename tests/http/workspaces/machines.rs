@@ -1,6 +1,7 @@
 //! Workspaces on machines of their own, which the programs of the operator make: here, agents that run as processes.
 
 mod container;
+mod logs;
 mod templates;
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -117,7 +118,15 @@ impl Machines {
     async fn log(&self, name: &str) -> String {
         let path = format!("/v1/workspace-logs/{name}");
         let log = self.done(Method::GET, &path, None).await;
-        log.as_str().unwrap().to_owned()
+        log["log"].as_str().unwrap().to_owned()
+    }
+
+    /// Returns the lines of the log of `a` that came after so many, and how many there are.
+    async fn page(&self, after: u64, wait_seconds: u64) -> (String, u64) {
+        let path = format!("/v1/workspace-logs/a?after={after}&wait_seconds={wait_seconds}");
+        let page = self.done(Method::GET, &path, None).await;
+        let log = page["log"].as_str().unwrap().to_owned();
+        (log, page["next"].as_u64().unwrap())
     }
 
     async fn call(&self, chat: &str, workspace: &str, command: &str) -> (u16, Value) {
@@ -193,10 +202,17 @@ async fn a_machine_is_made_used_stopped_started_and_removed() {
     );
     assert_eq!(machines.state("team/a").await, "ready");
     let log = machines.log("team/a").await;
-    assert_eq!(
-        log,
-        "a machine for team/a\nsize 2\nthe start-up script is done\n"
-    );
+    // Unless the agent was faster.
+    let log = log.replace("its agent has to connect\n", "");
+    let lines = [
+        "the machine is being made",
+        "a machine for team/a",
+        "the machine starts",
+        "the start-up script runs",
+        "size 2",
+        "the start-up script is done\n",
+    ];
+    assert_eq!(log, lines.join("\n"));
 
     // Something runs in it.
     let background = json!({ "command": "exec sleep 1000", "run_in_background": true });

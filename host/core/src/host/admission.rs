@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolhost_call::call::{Admitted, CallError, Outcome, Permit, Refused, Request, WorkspaceError};
+use toolhost_call::events::{Event, STEP};
 use toolhost_call::metrics::PluginState;
 use toolhost_call::notice::Notices;
 use toolhost_call::sharing::Sharing;
@@ -181,7 +182,22 @@ impl Host {
         };
         let workspaces = &self.inner.workspaces;
         let need = || Some(workspaces.oversight().of_call(request));
-        let opened = workspaces.opened(place, need).await;
+        let mut done = 0.0;
+        let telling = workspaces.tell_log(place, |line| {
+            done += STEP;
+            let progress = Event::Progress {
+                call: request.id.clone(),
+                done,
+                total: None,
+                message: Some(line),
+            };
+            self.inner.events.publish_progress(&request.chat, progress);
+        });
+        let opened = tokio::select! {
+            biased;
+            opened = workspaces.opened(place, need) => opened,
+            never = telling => match never {},
+        };
         let workspace = opened.map_err(|error| match error {
             WorkspaceError::NotApproved { .. } => {
                 NoWorkspace::Failed(ToolError::new(ErrorKind::Denied, error.to_string()))

@@ -13,16 +13,12 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::time::{Instant, timeout_at};
 
 use toolhost_call::call::State;
-use toolhost_call::events::{Event, Listener};
+use toolhost_call::events::{Event, Listener, STEP};
 use toolhost_core::Host;
 use toolhost_state::id::{CallId, ChatId};
 
 /// The maximum time between two notifications.
 const BEAT: Duration = Duration::from_secs(5);
-
-/// By how much progress grows when the tool reports none. The protocol wants it to grow with each notification. This step is
-/// smaller than any unit that a tool counts in.
-const STEP: f64 = 1e-6;
 
 /// The maximum length of a message in characters. The rest is cut.
 const MAX_MESSAGE: usize = 4096;

@@ -1,20 +1,23 @@
 //! The machines of workspaces: starting and stopping them, and their logs.
 
-use axum::extract::{Path, Request, State};
+use std::time::Duration;
+
+use axum::extract::{Path, Query, Request, State};
 use axum::{Extension, Json};
-use serde::Deserialize;
-use utoipa::ToSchema;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::json_body;
+use super::pages::within;
 use super::paths::WorkspacePath;
 use super::workspaces::{MAX_BODY, StateOfWorkspace, Workspace};
 use toolhost_core::{Host, Removal, WorkspaceState};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::Problem;
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_workspace::Phase;
+use toolhost_workspace::{LogPage, Phase};
 
 pub(super) fn routes() -> OpenApiRouter<Host> {
     OpenApiRouter::default()
@@ -102,22 +105,50 @@ async fn act(
     Ok(Json(info.into()))
 }
 
+/// The query parameters of a log.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct LogParameters {
+    /// The `next` of the page before; 0 for all lines that are kept.
+    #[serde(default)]
+    after: u64,
+    /// How long to wait for a line, in seconds, up to 60; 0 if this is absent.
+    #[param(minimum = 0, maximum = 60)]
+    #[serde(default)]
+    wait_seconds: u64,
+}
+
+/// Lines of a log.
+#[derive(Serialize, ToSchema)]
+struct Log {
+    /// The lines, each with its end.
+    log: String,
+    /// The `after` of the lines that will follow.
+    next: u64,
+}
+
 /// Returns the log of a workspace
 ///
 /// The last 64 KiB of what was written while its machine was made and started, with the output of its start-up script, since the server
 /// started. Empty for a workspace without a machine of its own.
 #[utoipa::path(
     get, path = "/v1/workspace-logs/{*name}", operation_id = "getWorkspaceLog", tag = "workspaces",
-    params(WorkspacePath),
-    responses((status = 200, description = "The log.", body = String, content_type = "text/plain")),
+    params(WorkspacePath, LogParameters),
+    responses((status = 200, description = "The lines.", body = Log)),
     extensions(("x-problems" = json!(["missing_scope", "foreign_workspace", "unknown_workspace", "default_workspace"]))),
 )]
 async fn log(
     State(host): State<Host>,
     Extension(principal): Extension<Principal>,
     Path(name): Path<String>,
-) -> Result<String, Problem> {
+    Query(parameters): Query<LogParameters>,
+) -> Result<Json<Log>, Problem> {
     principal.require(Scope::Read)?;
     let name: WorkspaceName = name.parse()?;
-    Ok(host.workspace_log(&name, principal.actor()).await?)
+    let wait = within("wait_seconds", parameters.wait_seconds, 0..=60)?;
+    let (after, wait) = (parameters.after, Duration::from_secs(wait));
+    let page = host.workspace_log(&name, after, wait, principal.actor());
+    let LogPage { text, next } = page.await?;
+    Ok(Json(Log { log: text, next }))
 }

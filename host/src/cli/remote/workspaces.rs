@@ -16,6 +16,13 @@ struct Page {
     next: Option<String>,
 }
 
+/// Lines of a log, and how many there were so far.
+#[derive(Debug, Deserialize)]
+pub(in crate::cli) struct LogPage {
+    pub(in crate::cli) log: String,
+    pub(in crate::cli) next: u64,
+}
+
 /// Says in the words of the command line that there is no workspace of this name, if a server answered so.
 fn missing(error: anyhow::Error, name: &WorkspaceName) -> anyhow::Error {
     match Refusal::within(&error) {
@@ -94,15 +101,20 @@ impl Server {
         answer.json().context("the server's answer is not JSON")
     }
 
-    /// Returns the log of a workspace.
+    /// Returns the lines of the log of a workspace that came after so many. Waits for the first one for at most so many seconds.
     pub(in crate::cli) async fn workspace_log(
         &self,
         name: &WorkspaceName,
-    ) -> anyhow::Result<String> {
-        let url = self.url_below("workspace-logs", name);
+        after: u64,
+        wait_seconds: u64,
+    ) -> anyhow::Result<LogPage> {
+        let mut url = self.url_below("workspace-logs", name);
+        url.query_pairs_mut()
+            .append_pair("after", &after.to_string())
+            .append_pair("wait_seconds", &wait_seconds.to_string());
         let answer = self.send(Method::GET, url, None).await;
         let answer = answer.map_err(|error| missing(error, name))?;
-        String::from_utf8(answer.into_bytes()).context("the server's answer is no text")
+        answer.json().context("the server's answer is no log")
     }
 
     /// Returns the templates of machines that the token may use.

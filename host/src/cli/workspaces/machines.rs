@@ -4,12 +4,17 @@ use clap::Args;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolhost_plugin::shown;
+use toolhost_service::signals::{self, Hangup};
 use toolhost_service::stderr;
 use toolhost_state::workspace_name::WorkspaceName;
 
 use super::text;
+use crate::cli::output::closed;
 use crate::cli::table::{self, columns};
 use crate::cli::{Common, print, remote};
+
+/// How long one request waits for a line that is followed, in seconds.
+const LISTENS: u64 = 60;
 
 #[derive(Debug, Args)]
 pub(super) struct Templates {
@@ -22,6 +27,18 @@ pub(super) struct Start {
     /// The name of the workspace
     #[arg(value_parser = str::parse::<WorkspaceName>)]
     name: WorkspaceName,
+    #[command(flatten)]
+    remote: remote::Remote,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Log {
+    /// The name of the workspace
+    #[arg(value_parser = str::parse::<WorkspaceName>)]
+    name: WorkspaceName,
+    /// Go on with the lines that come, until Ctrl-C
+    #[arg(long, short)]
+    follow: bool,
     #[command(flatten)]
     remote: remote::Remote,
 }
@@ -85,10 +102,24 @@ pub(super) async fn stop(common: &Common, options: &Stop) -> anyhow::Result<()> 
     common.report(&text::render(&stopped), &stopped)
 }
 
-pub(super) async fn log(common: &Common, options: &Start) -> anyhow::Result<()> {
+pub(super) async fn log(common: &Common, options: &Log) -> anyhow::Result<()> {
+    let mut stop = std::pin::pin!(signals::ended(Hangup::Ends));
     let server = options.remote.required(common)?;
-    let log = server.workspace_log(&options.name).await?;
-    common.report(log.trim_end(), &json!({ "log": log }))
+    let (mut after, wait) = (0, if options.follow { LISTENS } else { 0 });
+    loop {
+        let page = tokio::select! {
+            () = &mut stop => return Ok(()),
+            () = closed() => return Ok(()),
+            page = server.workspace_log(&options.name, after, wait) => page?,
+        };
+        if !page.log.is_empty() || !options.follow {
+            common.report(page.log.trim_end(), &json!({ "log": page.log }))?;
+        }
+        if !options.follow {
+            return Ok(());
+        }
+        after = page.next;
+    }
 }
 
 #[cfg(test)]

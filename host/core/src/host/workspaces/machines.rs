@@ -1,20 +1,22 @@
 //! Starting and stopping the machines of workspaces, and their logs.
 
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use toolhost_call::call::{Actor, WorkspaceError};
 use toolhost_state::workspace_name::WorkspaceName;
-use toolhost_workspace::{ProviderError, Spec};
+use toolhost_workspace::{LogPage, ProviderError, Spec};
 
 use super::entry::Entry;
 use super::managing::ids;
-use super::{Place, Removal, RemovedWorkspace};
+use super::{Place, Removal, RemovedWorkspace, Workspaces};
 use crate::host::Host;
 
 impl Host {
-    /// Returns the last lines about the machine of a workspace: the output of its engine and of its start-up script. Empty for a workspace
-    /// without a machine.
+    /// Returns the last lines about the machine of a workspace that came after so many: the output of its engine and of its start-up
+    /// script. Empty for a workspace without a machine. Waits for the first such line for at most `wait`.
     ///
     /// # Errors
     ///
@@ -22,14 +24,18 @@ impl Host {
     pub async fn workspace_log(
         &self,
         name: &WorkspaceName,
+        after: u64,
+        wait: Duration,
         actor: &Actor,
-    ) -> Result<String, WorkspaceError> {
+    ) -> Result<LogPage, WorkspaceError> {
         let entry = self.named_by(name, actor).await?;
-        let provider = self.inner.workspaces.providers.of(&entry.spec());
-        Ok(provider
-            .ok()
-            .and_then(|provider| provider.log(name))
-            .unwrap_or_default())
+        let provider = self.inner.workspaces.providers.of(&entry.spec()).ok();
+        let known = || provider.and_then(|provider| provider.log(name, after));
+        if let (Some(provider), Some(_)) = (provider, known()) {
+            // Without a line in time, the page is empty.
+            _ = tokio::time::timeout(wait, provider.until_logged(name, after)).await;
+        }
+        Ok(known().unwrap_or_default())
     }
 
     /// Makes and starts the machine of a workspace, if it does not run, and returns when the workspace can be used. The work goes on if the
@@ -117,6 +123,32 @@ impl Host {
             return Err(WorkspaceError::DefaultWorkspace);
         }
         self.inner.workspaces.present(name).await
+    }
+}
+
+impl Workspaces {
+    /// Tells of each line that is logged about the machine of a place from now on. Does not return.
+    pub(in crate::host) async fn tell_log(
+        &self,
+        place: &Place,
+        mut tell: impl FnMut(String),
+    ) -> Infallible {
+        let Place::Named(used) = place else {
+            return std::future::pending().await;
+        };
+        let (name, spec) = (used.name(), used.spec());
+        let provider = self.providers.of(&spec).ok();
+        let known = |after| provider.and_then(|provider| provider.log(name, after));
+        let Some((provider, mut page)) = provider.zip(known(0)) else {
+            return std::future::pending().await;
+        };
+        loop {
+            provider.until_logged(name, page.next).await;
+            page = known(page.next).unwrap_or_default();
+            if let Some(line) = page.text.lines().next_back() {
+                tell(line.to_owned());
+            }
+        }
     }
 }
 
