@@ -74,7 +74,9 @@ pub use start_error::StartError;
 use toolhost_link::Agents;
 use toolhost_machine::Machines;
 use workspaces::Workspaces;
-pub use workspaces::{Located, Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
+pub use workspaces::{
+    Located, Removal, RemovedWorkspace, TemplateUse, WorkspaceInfo, WorkspaceState,
+};
 
 /// Runs tools for chats. Cheap to clone: clones share everything.
 #[derive(Clone, Debug)]

@@ -40,8 +40,9 @@ pub use host::{
     INPUT_TOOL, InputError, LINK, Latency, Link, LinkError, Located, OUTPUT_TOOL, Offer,
     PluginChange, PluginError, PluginInfo, PluginSet, PluginSource, PluginState, PortError,
     ProcessNow, PublicAddress, READ_TOOL, RUN_SCRIPT, Removal, RemovedWorkspace, SCRIPT,
-    SHARE_TOOL, StartError, Target, ToolMode, USUAL_COMPONENTS, WRITE_TOOL, WorkspaceInfo,
-    WorkspaceState, embedded_limits, find_tools, library, name_of, named_files, script,
+    SHARE_TOOL, StartError, Target, TemplateUse, ToolMode, USUAL_COMPONENTS, WRITE_TOOL,
+    WorkspaceInfo, WorkspaceState, embedded_limits, find_tools, library, name_of, named_files,
+    script,
 };
 pub use toolhost_call as call;
 pub use toolhost_call::call::{Arguments, CallError, Outcome, Request};

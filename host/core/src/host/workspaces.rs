@@ -36,6 +36,7 @@ use toolhost_workspace::{NamedCounts, ProviderError, Workspace};
 use entry::Entry;
 pub(super) use entry::InUse;
 pub use homes::Located;
+pub use machines::TemplateUse;
 pub(super) use making::{Need, Oversight};
 pub use managing::{Removal, RemovedWorkspace, WorkspaceInfo, WorkspaceState};
 pub(super) use providers::Providers;

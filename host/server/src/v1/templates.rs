@@ -9,7 +9,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use super::paths::TemplatePath;
-use toolhost_core::Host;
+use toolhost_core::{Host, TemplateUse};
 use toolhost_http::access::{Principal, Scope};
 use toolhost_http::problem::{Kind, Problem};
 use toolhost_machine::{self as machine, Kind as Provider};
@@ -51,26 +51,34 @@ struct Template {
     /// After how many it is removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     remove_seconds: Option<u64>,
+    /// How many workspaces are made from it.
+    workspaces: usize,
+    /// How many chats belong to these workspaces.
+    chats: usize,
 }
 
 /// The templates that the token may use.
 #[derive(Serialize, ToSchema)]
 struct TemplateList {
-    /// The templates, by name.
+    /// The templates, those with most workspaces first.
     templates: Vec<Template>,
 }
 
-/// Returns the templates that a principal may use.
+/// Returns the templates that a principal may use, those with most workspaces first.
 fn all(host: &Host, principal: &Principal) -> Vec<Template> {
     let templates = host.machines().into_iter();
     let templates = templates.flat_map(|machines| machines.templates());
-    templates
+    let uses = host.template_uses();
+    let used = |name: &str| uses.get(name).copied().unwrap_or_default();
+    let mut all: Vec<_> = templates
         .filter(|(name, _)| principal.actor().may_use_template(name))
-        .map(|(name, template)| described(name, template))
-        .collect()
+        .map(|(name, template)| described(name, template, used(name)))
+        .collect();
+    all.sort_by_key(|template| std::cmp::Reverse(template.workspaces));
+    all
 }
 
-fn described(name: &str, template: &machine::Template) -> Template {
+fn described(name: &str, template: &machine::Template, used: TemplateUse) -> Template {
     let settings = template.settings.clone();
     Template {
         name: name.to_owned(),
@@ -86,12 +94,14 @@ fn described(name: &str, template: &machine::Template) -> Template {
         autostart: settings.autostart,
         idle_seconds: settings.idle_seconds,
         remove_seconds: settings.remove_seconds,
+        workspaces: used.workspaces,
+        chats: used.chats,
     }
 }
 
 /// Lists the templates
 ///
-/// The kinds of machines from which the token may make workspaces, by name.
+/// The kinds of machines from which the token may make workspaces, those with most workspaces first.
 #[utoipa::path(
     get, path = "/v1/templates", operation_id = "listTemplates", tag = "workspaces",
     responses((status = 200, description = "The templates.", body = TemplateList)),

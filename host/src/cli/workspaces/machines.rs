@@ -69,6 +69,7 @@ pub(super) async fn templates(common: &Common, options: &Templates) -> anyhow::R
     struct Row {
         name: String,
         provider: String,
+        workspaces: u64,
         title: Option<String>,
     }
     let found = options.remote.required(common)?.templates().await?;
@@ -79,11 +80,12 @@ pub(super) async fn templates(common: &Common, options: &Templates) -> anyhow::R
         stderr::line(format_args!("toolhost: the server has no [templates]"));
         return Ok(());
     }
-    let mut rows = vec![["NAME", "PROVIDER", "TITLE"].map(str::to_owned)];
+    let mut rows = vec![["NAME", "PROVIDER", "WORKSPACES", "TITLE"].map(str::to_owned)];
     for one in &found {
         let row = Row::deserialize(one)?;
         let title = row.title.unwrap_or_default();
-        rows.push([&row.name, &row.provider, &title].map(|text| shown(text)));
+        let workspaces = row.workspaces.to_string();
+        rows.push([&row.name, &row.provider, &workspaces, &title].map(|text| shown(text)));
     }
     print(&columns(&rows, table::width(), 0..1))
 }

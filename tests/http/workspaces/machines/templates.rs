@@ -11,7 +11,7 @@ async fn a_template_says_whether_a_call_starts_a_machine() {
     let listed = machines.done(Method::GET, "/v1/templates", None).await;
     let described = json!({
         "name": "box", "provider": "command", "title": "A box", "tags": ["small"], "autostart": false,
-        "parameters": { "type": "object", "additionalProperties": false },
+        "parameters": { "type": "object", "additionalProperties": false }, "workspaces": 0, "chats": 0,
     });
     assert_eq!(listed, json!({ "templates": [described] }));
     let one = machines.done(Method::GET, "/v1/templates/box", None).await;
@@ -161,4 +161,38 @@ async fn the_hook_is_asked_before_a_machine_is_made_and_not_before_it_starts() {
             )
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn templates_that_are_used_most_come_first() {
+    let machines = Machines::new(&[("a", ""), ("b", ""), ("c", "")]);
+    machines.put("one", "b").await;
+    machines.put("two", "b").await;
+    machines.put("three", "c").await;
+    for chat in ["x", "y", "z"] {
+        let path = format!("/v1/chats/{chat}");
+        let body = json!({ "workspace": "three" });
+        machines.done(Method::PUT, &path, Some(body)).await;
+    }
+    let used = async || {
+        let listed = machines.done(Method::GET, "/v1/templates", None).await;
+        let all = listed["templates"].as_array().unwrap().iter();
+        let of_one = |one: &Value| {
+            let number = |key: &str| one[key].as_u64().unwrap();
+            (
+                one["name"].as_str().unwrap().to_owned(),
+                number("workspaces"),
+                number("chats"),
+            )
+        };
+        all.map(of_one).collect::<Vec<_>>()
+    };
+    let (a, b, c) = ("a".to_owned(), "b".to_owned(), "c".to_owned());
+    let expected = [(b.clone(), 2, 0), (c.clone(), 1, 3), (a.clone(), 0, 0)];
+    assert_eq!(used().await, expected);
+    for name in ["one", "two"] {
+        let path = format!("/v1/workspaces/{name}");
+        machines.done(Method::DELETE, &path, None).await;
+    }
+    assert_eq!(used().await, [(c, 1, 3), (a, 0, 0), (b, 0, 0)]);
 }

@@ -1,5 +1,6 @@
 //! Starting and stopping the machines of workspaces, and their logs.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,30 @@ use super::managing::ids;
 use super::{Place, Removal, RemovedWorkspace, Workspaces};
 use crate::host::Host;
 
+/// How much a template is used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TemplateUse {
+    /// The workspaces that are made from it.
+    pub workspaces: usize,
+    /// The chats that belong to these workspaces.
+    pub chats: usize,
+}
+
 impl Host {
+    /// Returns how much each template is used, by its name; none that is not.
+    pub fn template_uses(&self) -> BTreeMap<String, TemplateUse> {
+        let mut uses = BTreeMap::<_, TemplateUse>::new();
+        for entry in self.inner.workspaces.elsewhere() {
+            let facts = entry.facts();
+            if let Spec::Template(spec) = facts.spec {
+                let of_one = uses.entry(spec.template).or_default();
+                of_one.workspaces += 1;
+                of_one.chats += facts.chats;
+            }
+        }
+        uses
+    }
+
     /// Returns the last lines about the machine of a workspace that came after so many: the output of its engine and of its start-up
     /// script. Empty for a workspace without a machine. Waits for the first such line for at most `wait`.
     ///
