@@ -220,6 +220,8 @@ fn processes_are_started_and_signalled_in_one_place() {
         "host/local/src/process/contain/",
         // The operator's own program, which is asked about calls: no command of a chat.
         "host/call/src/approval/command.rs",
+        // The process group of that program, and of those that make machines.
+        "host/state/src/group.rs",
         // Copies of this program that do one thing, such as compiling a component.
         "host/plugin/src/self_exec.rs",
         // The toolchains of authors, which build and test their plugins.
@@ -238,6 +240,10 @@ fn processes_are_started_and_signalled_in_one_place() {
             ".spawn()?",
         ],
     );
+    // These two start programs, and leave signals to their group.
+    for user in ["host/call", "host/machine"] {
+        absent(user, &[], &["killpg", "pidfd_send_signal", "signal::kill"]);
+    }
 }
 
 #[test]

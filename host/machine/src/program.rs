@@ -3,20 +3,13 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::Pid;
-use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader,
-};
-use tokio::process::Child;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, BufReader};
+use toolhost_state::group::Group;
 
 use crate::{EngineError, Log};
 
 /// The most bytes of the standard output that are read.
 const MOST: u64 = 1 << 20;
-
-/// How long the output is read after the end of the program. A process that it started may hold it open for ever.
-const LATE_OUTPUT: Duration = Duration::from_secs(1);
 
 /// The variables that no program gets begin like this: they may hold the tokens of the host.
 const OWN_VARIABLES: &str = "TOOLHOST_";
@@ -68,41 +61,17 @@ impl Program<'_> {
         for name in own.filter(|name| name.to_string_lossy().starts_with(OWN_VARIABLES)) {
             command.env_remove(name);
         }
-        let spawned = command
+        command
             .args(arguments)
             .envs(self.variables.iter().copied())
-            .current_dir("/")
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn();
-        let mut group = Group(spawned.map_err(|error| not_run(error.to_string()))?);
-        let (stdin, stdout) = (group.0.stdin.take(), group.0.stdout.take());
-        let stderr = group.0.stderr.take();
+            .stderr(Stdio::piped());
+        let spawned = Group::spawn(&mut command);
+        // A process that the program leaves running is the machine.
+        let mut group = spawned.map_err(|error| not_run(error.to_string()))?;
         let (mut output, mut last) = (Vec::new(), String::new());
-        let mut talk = Box::pin(async {
-            let write = async {
-                if let Some(mut stdin) = stdin {
-                    // The program may read nothing.
-                    _ = stdin.write_all(&self.input).await;
-                }
-            };
-            tokio::join!(
-                write,
-                read(stdout, &mut output),
-                tell(stderr, log, &mut last)
-            )
-        });
-        let status = tokio::select! {
-            status = group.0.wait() => {
-                _ = tokio::time::timeout(LATE_OUTPUT, &mut talk).await;
-                status
-            }
-            _ = &mut talk => group.0.wait().await,
-        };
-        drop(talk);
-        let status = status.map_err(|error| not_run(error.to_string()))?;
+        let telling = tell(group.take_stderr(), log, &mut last);
+        let talk = group.talk(&self.input, (&mut output, MOST), telling);
+        let status = talk.await.map_err(|error| not_run(error.to_string()))?;
         match status.success() {
             true => Ok(String::from_utf8_lossy(&output).into_owned()),
             false => Err(EngineError::Failed {
@@ -111,29 +80,6 @@ impl Program<'_> {
                 last,
             }),
         }
-    }
-}
-
-/// A running program and its process group. Dropping it kills the whole group, unless the program has ended.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Without an id, the program was reaped: what it left running is the machine.
-        if let Some(id) = self.0.id()
-            && let Ok(id) = i32::try_from(id)
-        {
-            _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
-        }
-    }
-}
-
-/// Reads an output to its end, and keeps its first bytes.
-async fn read(output: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) {
-    if let Some(output) = output {
-        let mut start = output.take(MOST);
-        _ = start.read_to_end(kept).await;
-        _ = tokio::io::copy(&mut start.into_inner(), &mut tokio::io::sink()).await;
     }
 }
 

@@ -47,7 +47,7 @@ pub enum Kind {
 pub struct Settings {
     /// The title, for people.
     pub title: Option<String>,
-    /// What the machines are good for.
+    /// The purpose of the machines.
     pub description: Option<String>,
     /// The address of a picture, or an emoji.
     pub icon: Option<String>,

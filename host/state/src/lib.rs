@@ -6,6 +6,7 @@ compile_error!("this version of Toolhost runs on Linux only");
 
 pub mod closed;
 pub mod error_chain;
+pub mod group;
 pub mod home;
 pub mod id;
 pub mod own_limits;

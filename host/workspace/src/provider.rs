@@ -162,7 +162,7 @@ impl Phase {
     }
 }
 
-/// What happens to a workspace without a call or a process.
+/// The fate of a workspace without a call or a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Idleness {
     /// After how long it is stopped; `None`: never.

@@ -1,5 +1,8 @@
 //! `attach`: Ctrl-C leaves the process, and a second one asks.
 
+use std::io::BufReader;
+use std::process::{Child, ChildStderr};
+
 use super::*;
 
 const TICKER: &str = "while :; do echo tick; sleep 0.05; done";
@@ -9,6 +12,21 @@ fn attach(site: &Site, id: &str, wait: &str) -> Terminal {
     let terminal = Terminal::start(&command, 80, 24);
     terminal.until_shown("\ntick");
     terminal
+}
+
+/// Attaches without a terminal. Returns when it is attached, with what it says afterwards.
+fn piped(site: &Site, id: &str) -> (Child, BufReader<ChildStderr>) {
+    let attached = site
+        .command(&["attach", id])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut attached = attached.unwrap();
+    let mut said = BufReader::new(attached.stderr.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert!(line.contains("attached to process"), "{line}");
+    (attached, said)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -57,16 +75,7 @@ async fn it_ends_with_the_process() {
     for code in [0, 3] {
         let id = site.process("a", command).await;
         site.until_written(&id, 7).await;
-        let attached = site
-            .command(&["attach", &id])
-            .stderr(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
-        let mut attached = attached.unwrap();
-        let mut said = std::io::BufReader::new(attached.stderr.take().unwrap());
-        let mut line = String::new();
-        std::io::BufRead::read_line(&mut said, &mut line).unwrap();
-        assert!(line.contains("attached to process"), "{line}");
+        let (attached, _said) = piped(&site, &id);
         std::fs::write(site.path("go.new"), code.to_string()).unwrap();
         std::fs::rename(site.path("go.new"), site.path("go")).unwrap();
         let output = finished(attached).await;
@@ -86,16 +95,7 @@ async fn it_waits_for_a_process_that_closed_its_output() {
         site.path("closed").exists().then_some(())
     })
     .await;
-    let attached = site
-        .command(&["attach", &id])
-        .stderr(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn();
-    let mut attached = attached.unwrap();
-    let mut said = std::io::BufReader::new(attached.stderr.take().unwrap());
-    let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
-    assert!(line.contains("attached to process"), "{line}");
+    let (attached, mut said) = piped(&site, &id);
     std::fs::write(site.path("go"), "").unwrap();
     let output = finished(attached).await;
     assert_eq!(output.status.code(), Some(1));

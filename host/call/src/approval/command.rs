@@ -4,14 +4,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, killpg};
-use nix::unistd::{AccessFlags, Pid, access};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use nix::unistd::{AccessFlags, access};
 
 use super::{Answer, ApprovalError, MAX_REASON};
+use toolhost_state::group::Group;
 use toolhost_state::trusted::{UntrustedError, check_program};
 
 /// The search path for programs.
@@ -28,10 +25,6 @@ enum FindError {
     #[error(transparent)]
     Untrusted(#[from] UntrustedError),
 }
-
-/// How long to wait for the rest of the output after the command has exited: a process that it left running may hold the pipe
-/// open.
-const LATE_OUTPUT: Duration = Duration::from_secs(1);
 
 /// A command that is asked.
 #[derive(Debug)]
@@ -106,67 +99,21 @@ impl Program {
             reason = "the operator's hook is no command of a chat, and nothing of it belongs into a workspace"
         )]
         let mut command = tokio::process::Command::new(&path);
-        let spawned = command
+        command
             .args(&self.arguments)
             .env_clear()
             .envs(ENVIRONMENT)
-            .current_dir("/")
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn();
-        let child = spawned.map_err(|error| format!("{} cannot be run: {error}", self.path))?;
-        let mut group = Group(child);
-        let (stdin, stdout) = (group.0.stdin.take(), group.0.stdout.take());
+            .stderr(Stdio::null());
+        let spawned = Group::spawn(&mut command);
+        let mut group = spawned.map_err(|error| format!("{} cannot be run: {error}", self.path))?;
         let mut output = Vec::new();
-        // Neither the write nor the read is sure to end before the command does: the command may read nothing, or leave its
-        // output open.
-        let mut talk =
-            Box::pin(async { tokio::join!(write(stdin, &input), read(stdout, &mut output)) });
-        let status = tokio::select! {
-            status = group.0.wait() => {
-                _ = tokio::time::timeout(LATE_OUTPUT, &mut talk).await;
-                status
-            }
-            _ = &mut talk => group.0.wait().await,
-        };
-        drop(talk);
+        let kept = (&mut output, MAX_REASON as u64 + 4);
+        let status = group.talk(&input, kept, std::future::ready(())).await;
         let status = status.map_err(|error| format!("its end is not known: {error}"))?;
         match status.code() {
             Some(0) => Ok(Answer::Granted),
             Some(1) => Ok(Answer::refused(&output)),
             _ => Err(format!("it ended with {status}")),
         }
-    }
-}
-
-/// A running command and its process group. Dropping it kills the whole group.
-struct Group(Child);
-
-impl Drop for Group {
-    fn drop(&mut self) {
-        // Without an id, the command was already reaped, and another process may have its number by now.
-        if let Some(id) = self.0.id()
-            && let Ok(id) = i32::try_from(id)
-        {
-            _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
-        }
-    }
-}
-
-/// Writes the question. It is no error if the command does not read it, because the command may not need it.
-async fn write(stdin: Option<ChildStdin>, input: &[u8]) {
-    if let Some(mut stdin) = stdin {
-        _ = stdin.write_all(input).await;
-    }
-}
-
-/// Reads the output to its end, and keeps its first bytes.
-async fn read(stdout: Option<ChildStdout>, output: &mut Vec<u8>) {
-    if let Some(stdout) = stdout {
-        let mut start = stdout.take(MAX_REASON as u64 + 4);
-        _ = start.read_to_end(output).await;
-        _ = tokio::io::copy(&mut start.into_inner(), &mut tokio::io::sink()).await;
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn routes() -> OpenApiRouter<Host> {
         .routes(routes!(log))
 }
 
-/// What to do with the machine of a workspace.
+/// A request to start or stop the machine of a workspace.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct MachineRequest {

@@ -32,7 +32,7 @@ struct Template {
     /// Its title, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     title: Option<String>,
-    /// What its machines are good for.
+    /// The purpose of its machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     description: Option<String>,
     /// The address of a picture, or an emoji.

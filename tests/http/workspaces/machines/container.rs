@@ -6,7 +6,7 @@ use toolhost_needs::needs;
 
 use super::*;
 
-/// What a template needs besides its image: podman where the control groups are not those of systemd, and limits cannot be raised.
+/// Keys that a template needs besides its image: podman where the control groups are not those of systemd, and limits cannot be raised.
 const TEMPLATE: &str = "[templates.box]\nprovider = 'container'\nengine = ['podman', '--cgroup-manager=cgroupfs', '--runtime', 'runc']\n\
      arguments = ['--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024']\nnetwork = 'none'\nworkdir = '/work'\n\
      agent = 'agent'\nagent_arguments = ['--sandbox', 'off', '--log', 'error']\nstart_up = 'echo starts >> started'\n";
